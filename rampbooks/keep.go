@@ -249,9 +249,9 @@ func (o *Reconciler) newest(ctx context.Context, before time.Time) (newest ramp.
 // orders that wait, and what they were about: nil if a person has written the file.
 type booksEnd struct {
 	To      time.Time
-	Newest  uuid.UUID `json:",omitzero"`
-	Waiting waiting   `json:",omitempty"`
-	About   *About    `json:",omitempty"`
+	Newest  uuid.UUID           `json:",omitzero"`
+	Waiting waitingTransactions `json:",omitempty"`
+	About   *About              `json:",omitempty"`
 }
 
 // checkAbout returns an error if books are about something else than the last ones. With a

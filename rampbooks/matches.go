@@ -37,8 +37,8 @@ func (r *Reconciler) KeepMatches(ctx context.Context, orders []ramp.Order, who, 
 		return err
 	}
 	known := newJournal(entries)
-	c := r.newComparison(span{from: r.config.Now()})
-	c.journal = known
+	c := newComparison(r, span{from: r.config.Now()})
+	c.findings.journal = known
 	matches, err := c.matches(ctx, orders)
 	if err != nil {
 		return fmt.Errorf("ramp: match orders: %w", err)
@@ -60,25 +60,25 @@ func (r *Reconciler) KeepMatches(ctx context.Context, orders []ramp.Order, who, 
 
 // matches returns the transactions of orders that the books find by amount.
 func (c *comparison) matches(ctx context.Context, orders []ramp.Order) (map[uuid.UUID]common.Hash, error) {
-	if err := c.askDecimals(ctx, c.o.prover.Config.Decimals); err != nil {
+	if err := c.askDecimals(ctx, c.prover.Config.Decimals); err != nil {
 		return nil, err
 	}
-	final, err := c.finalBlock(ctx, c.o.prover.Confirmations)
+	final, err := c.finalBlock(ctx, c.prover.Confirmations)
 	if err != nil {
 		return nil, err
 	}
-	c.final, c.to = final, c.o.config.Now()
+	c.final, c.to = final, c.config.Now()
 	if c.first, err = final.Number.Uint64(); err != nil {
 		return nil, err
 	}
 	c.last = c.first
-	if c.loose, err = c.olderOf(ctx, orders); err != nil {
+	if c.byTransaction.unclaimed, err = c.olderOf(ctx, orders); err != nil {
 		return nil, err
 	}
-	c.matched = map[uuid.UUID]common.Hash{}
+	c.byAmount.matched = map[uuid.UUID]common.Hash{}
 	if err := c.lookUp(ctx); err != nil {
 		return nil, err
 	}
-	c.resolve(c.fits, nil, nil)
-	return c.matched, nil
+	c.byAmount.resolve(nil, nil, nil)
+	return c.byAmount.matched, nil
 }

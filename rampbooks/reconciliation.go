@@ -70,7 +70,7 @@ type Reconciliation struct {
 	Decided   []Finding     `json:"decided"`
 	Decisions []DecisionRow `json:"decisions"`
 
-	waiting waiting
+	waiting waitingTransactions
 }
 
 // About says what books are about. Books of something else cannot go on where these end.
@@ -92,10 +92,10 @@ func (a About) String() string {
 		strings.Join(tokens, " "))
 }
 
-// waiting has the transactions that the books have found for orders that wait, so that the next
+// waitingTransactions has the transactions that the books have found for orders that wait, so that the next
 // books can report them again: otherwise, an order whose result is refused for days, or never
 // comes, would be seen on the first day only.
-type waiting map[uuid.UUID][]common.Hash
+type waitingTransactions map[uuid.UUID][]common.Hash
 
 // Total adds up the orders of a product and a direction that ended in a period.
 type Total struct {

@@ -120,7 +120,7 @@ func TestWhichOrderAnEventMayBelongTo(t *testing.T) {
 	} {
 		o, e := mintOf(1, 3, noon, ramp.OrderAccepted), minted(1, 297, noon)
 		c.change(both{&o, &e})
-		may, seemed := newMatcher(sells(), noon, end).belongs(&e, &o)
+		may, seemed := newMatching(sells(), noon, end).byAmount.belongs(&e, &o)
 		assert.Equal(t, []bool{c.may, c.seemed}, []bool{may, seemed}, name)
 	}
 }
@@ -142,7 +142,7 @@ func TestWhatMayBeTheFeeOfAMint(t *testing.T) {
 			candidate{minted(1, 297, noon), []ramp.Order{mintOf(1, 3, noon, ramp.OrderAccepted)}, nil, false}
 		fee.User = gold
 		c.change(&fee, &main)
-		assert.Equal(t, c.want, newMatcher(sells(), noon, after(time.Hour)).isFee(&fee, &main), name)
+		assert.Equal(t, c.want, newMatching(sells(), noon, after(time.Hour)).byAmount.isFee(&fee, &main), name)
 	}
 }
 
@@ -151,7 +151,7 @@ func TestTheBooksDoNotDependOnTheChunks(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 3))
 	type fed struct {
 		at   time.Time
-		into func(*matcher)
+		into func(*transactionMatcher)
 	}
 	var feed []fed
 	for n := range 200 {
@@ -160,15 +160,16 @@ func TestTheBooksDoNotDependOnTheChunks(t *testing.T) {
 		e := minted(byte(n), 198+int64(n%40/39), at.Add(time.Second)) // one in forty is wrong
 		o.FinishedAt = at.Add(time.Duration(random.Int64N(int64(12 * time.Hour))))
 		if n%30 != 7 {
-			feed = append(feed, fed{o.FinishedAt, func(m *matcher) { m.order(o) }})
+			feed = append(feed, fed{o.FinishedAt, func(m *transactionMatcher) { m.order(o) }})
 		}
 		if n%30 != 9 {
-			feed = append(feed, fed{e.Time, func(m *matcher) { m.transaction([]ChainEvent{e}) }})
+			feed = append(feed, fed{e.Time, func(m *transactionMatcher) { m.transaction([]ChainEvent{e}) }})
 		}
 	}
 	slices.SortStableFunc(feed, func(a, b fed) int { return a.at.Compare(b.at) })
-	read := func(often float64) (m *matcher, b Reconciliation) {
-		m = newMatcher(sells(), noon, after(90*time.Hour))
+	read := func(often float64) (m *transactionMatcher, b Reconciliation) {
+		all := newMatching(sells(), noon, after(90*time.Hour))
+		m = all.byTransaction
 		most := 0
 		for _, f := range feed {
 			if f.into(m); random.Float64() < often {
@@ -178,15 +179,15 @@ func TestTheBooksDoNotDependOnTheChunks(t *testing.T) {
 		}
 		assert.Less(t, most, 70, "only what has no partner yet is kept")
 		m.settle(time.Time{})
-		m.report(&b)
+		all.report(&b)
 		return m, b
 	}
 	want, books := read(0)
-	assert.Equal(t, []int{3, 7, 7}, []int{len(want.differing), len(want.loose), len(want.unseen)})
+	assert.Equal(t, []int{3, 7, 7}, []int{len(want.differing), len(want.unclaimed), len(want.unseen)})
 	for range 50 {
 		got, again := read(random.Float64())
 		assert.Equal(t, books, again)
-		assert.Equal(t, want.loose, got.loose)
+		assert.Equal(t, want.unclaimed, got.unclaimed)
 		assert.ElementsMatch(t, want.unseen, got.unseen)
 		assert.ElementsMatch(t, want.differing, got.differing)
 	}

@@ -1,0 +1,206 @@
+package rampbooks
+
+import (
+	"fmt"
+	"math/big"
+	"slices"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
+	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/trade"
+)
+
+// candidate is an event without an order by its transaction, and the orders that it may
+// belong to by user, token, direction, amount and time.
+type candidate struct {
+	ChainEvent
+	orders []ramp.Order
+
+	// ahead are orders that it would belong to if they had been accepted earlier, as if the clock of the
+	// server was ahead.
+	ahead []ramp.Order
+
+	// late reports whether a fitting order ended in the period by another transaction.
+	// Until then the event may have been its own, so no earlier period has judged it.
+	late bool
+}
+
+// amountMatcher pairs orders and events by user, token, direction, amount and time, where their
+// transaction does not say that they belong together. It does no I/O.
+type amountMatcher struct {
+	*period
+	catalog  *trade.Catalog
+	findings *findingList
+	totals   *totals
+
+	candidates []candidate
+	tooEarly   map[uuid.UUID]ChainEvent  // the event of an order if the clock of the server was ahead
+	matched    map[uuid.UUID]common.Hash // orders' transactions; nil if nobody asks
+}
+
+func newAmountMatcher(
+	p *period, catalog *trade.Catalog, findings *findingList, totals *totals,
+) *amountMatcher {
+	return &amountMatcher{period: p, catalog: catalog, findings: findings, totals: totals,
+		tooEarly: map[uuid.UUID]ChainEvent{}}
+}
+
+// belongs reports whether an event may belong to an order, and whether it seemed to
+// before the order ended by another transaction.
+func (m *amountMatcher) belongs(e *ChainEvent, o *ramp.Order) (may, seemed bool) {
+	t := m.catalog.Order(*o)
+	if o.Direction != e.Direction || t.Token != e.Token || t.User != e.User ||
+		!common.IsHexAddress(o.UserAddress) || o.AcceptedAt.After(e.Time.Add(skew)) || shareOf(t, e) == nil {
+		return false, false
+	}
+	if o.State == ramp.OrderSucceeded && o.TxHash != "" && o.FinishedAt.Before(m.to) {
+		return false, m.within(o.FinishedAt)
+	}
+	return true, false
+}
+
+// mayFit reports whether an event may belong to an order, also if the clock of the server
+// was ahead by hours.
+func (m *amountMatcher) mayFit(e *ChainEvent, o *ramp.Order) bool {
+	later := *e
+	later.Time = e.Time.Add(maxAhead)
+	may, _ := m.belongs(&later, o)
+	return may
+}
+
+// add judges the events of a transaction that fit no order, and keeps the others as candidates.
+func (m *amountMatcher) add(events []candidate) {
+	m.unordered(events)
+	m.candidates = append(m.candidates,
+		slices.DeleteFunc(events, func(c candidate) bool { return len(c.orders) == 0 })...)
+}
+
+// unordered reports the events of a transaction to which no order belongs, except for
+// those that can be the fee of an order to which another one of them may belong. Each token
+// and direction is a finding, so that none hides behind another.
+func (m *amountMatcher) unordered(events []candidate) {
+	orphans, ahead := map[totalKey][]ChainEvent{}, map[totalKey][]ramp.Order{}
+	relevant := false
+	for _, e := range events {
+		if len(e.orders) > 0 ||
+			slices.ContainsFunc(events, func(main candidate) bool { return m.isFee(&e.ChainEvent, &main) }) {
+			continue
+		}
+		key := totalKey{"", e.Token, e.Direction}
+		orphans[key], ahead[key] = append(orphans[key], e.ChainEvent), append(ahead[key], e.ahead...)
+		for _, o := range e.ahead {
+			m.tooEarly[o.UUID] = e.ChainEvent
+		}
+		relevant = relevant || m.judges(&e.ChainEvent) || e.late
+	}
+	for key, events := range orphans {
+		if relevant {
+			detail := "nobody ordered this " + string(key.direction) + ", or its order was deleted"
+			if len(ahead[key]) > 0 {
+				detail += ", unless the clock of the server was ahead: the orders were accepted later"
+			}
+			m.findings.add(EventWithoutOrder, "", detail, events, ahead[key]...)
+		}
+	}
+}
+
+// isFee reports whether an event can be the fee of an order that minted another event of
+// its transaction: together, no more is minted than was ordered.
+func (m *amountMatcher) isFee(e *ChainEvent, main *candidate) bool {
+	both := new(big.Int).Add(e.units, main.units)
+	return e.Direction == ramp.Mint && main.Direction == ramp.Mint && e.Token == main.Token &&
+		slices.ContainsFunc(main.orders, func(o ramp.Order) bool {
+			t := m.catalog.Order(o)
+			return t.Units != nil && both.Cmp(t.Units) <= 0
+		})
+}
+
+// resolve judges the candidates, together with the orders that wait and those without a
+// transaction. It matches an event and an order only if neither has another
+// partner. Orders that have lost their transaction to another are in its finding.
+func (m *amountMatcher) resolve(waiting, withoutHash []ramp.Order, lost map[uuid.UUID]bool) {
+	events := m.candidates
+	slices.SortStableFunc(events,
+		func(a, b candidate) int { return inChainOrder(a.ChainEvent, b.ChainEvent) })
+	partners := map[uuid.UUID][]int{}
+	for i, e := range events {
+		for _, o := range e.orders {
+			partners[o.UUID] = append(partners[o.UUID], i)
+		}
+	}
+	reached := make([]bool, len(events))
+	for i := range events {
+		var group []ChainEvent
+		var orders []ramp.Order
+		late, certain, members := false, false, map[uuid.UUID]bool{}
+		for rest := []int{i}; len(rest) > 0; { // everything that is connected
+			n := rest[0]
+			if rest = rest[1:]; reached[n] {
+				continue
+			}
+			reached[n] = true
+			group, late = append(group, events[n].ChainEvent), late || events[n].late
+			certain = certain || !slices.ContainsFunc(events[n].orders, m.isOpen)
+			for _, o := range events[n].orders {
+				if !members[o.UUID] {
+					members[o.UUID], orders = true, append(orders, o)
+					rest = append(rest, partners[o.UUID]...)
+				}
+			}
+		}
+		slices.SortFunc(group, inChainOrder)
+		if len(group) > 0 {
+			m.group(group, orders, late, certain)
+		}
+	}
+	for _, o := range waiting {
+		if t := m.catalog.Order(o); m.findings.uncompared(t) {
+			m.findings.addUncompared(t)
+		} else if partners[o.UUID] == nil && !lost[o.UUID] {
+			detail := "no event of its user fits: nothing happened on the chain"
+			if e, found := m.tooEarly[o.UUID]; found {
+				age := o.AcceptedAt.Sub(e.Time).Round(time.Minute)
+				detail = fmt.Sprintf("no event of its user fits, unless the clock of the server was ahead: "+
+					"transaction %s is %s older than the order", e.TxHash, age)
+			}
+			m.findings.add(WaitsWithoutEvent, "", detail, nil, o)
+		}
+	}
+	for _, o := range withoutHash {
+		if partners[o.UUID] == nil && o.State == ramp.OrderSucceeded {
+			m.findings.add(OrderWithoutEvent, "",
+				"its result had no transaction hash, and no event of its user fits", nil, o)
+		}
+	}
+}
+
+// group judges events and orders that may belong together. certain reports whether one of the
+// events fits no order whose result may still come.
+func (m *amountMatcher) group(events []ChainEvent, orders []ramp.Order, late, certain bool) {
+	relevant := late || slices.ContainsFunc(events, func(e ChainEvent) bool { return m.judges(&e) }) ||
+		slices.ContainsFunc(orders,
+			func(o ramp.Order) bool { return m.within(o.FinishedAt) || m.waitedNow(&o) })
+	certain = certain ||
+		slices.ContainsFunc(orders,
+			func(o ramp.Order) bool { return o.State == ramp.OrderSucceeded && !m.isOpen(o) })
+	if m.matched != nil && len(events) == 1 && len(orders) == 1 {
+		m.matched[orders[0].UUID] = events[0].TxHash
+	}
+	switch o := &orders[0]; {
+	case !relevant:
+	case !certain && len(events) <= len(orders): // the results will tell
+		m.findings.open += len(events)
+	case len(events) > 1 || len(orders) > 1:
+		m.findings.add(Ambiguous, ByAmount,
+			fmt.Sprintf("events: %d, orders that they fit: %d", len(events), len(orders)), events, orders...)
+	case o.State == ramp.OrderAccepted:
+		m.findings.add(WaitsWithEvent, ByAmount,
+			"its result never came, or was refused: finish it with the transaction", events, orders...)
+	case o.State == ramp.OrderSucceeded:
+		m.totals.moved(m.catalog.Order(*o), &events[0], ByAmount)
+	default:
+		m.findings.add(EndedOtherwise, ByAmount, otherwise(o), events, orders...)
+	}
+}

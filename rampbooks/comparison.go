@@ -1,0 +1,56 @@
+package rampbooks
+
+import (
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
+	"github.com/token-ramp/ramp-go"
+)
+
+// span is the time that books are about.
+type span struct {
+	from, to time.Time
+	overlap  time.Duration       // how much earlier the findings begin
+	lines    bool                // whether the lines are asked for
+	waiting  waitingTransactions // what earlier books have found for orders that wait
+}
+
+// comparison is one run of [Reconciler.Reconcile]: it reads what a matching pairs.
+type comparison struct {
+	*Reconciler
+	*matching
+	reader  *eventReader
+	earlier waitingTransactions // what earlier books have found
+	older   [][]ChainEvent      // of it, the events that are older than those that are read
+
+	unlisted  []ramp.Order       // whose events are in a receipt, and were not listed when it was read
+	displaced map[uuid.UUID]bool // orders whose transaction has ended another
+
+	user   common.Address // whose orders are in orders
+	orders []ramp.Order
+
+	first uint64 // block
+	last  uint64 // block that is judged
+	final *ramp.Block
+}
+
+func newComparison(r *Reconciler, s span) *comparison {
+	m := newMatching(r.config.catalog(), s.from.Add(-s.overlap), s.to)
+	m.counted = s.from
+	if s.lines {
+		m.totals.lines = newLines(m.catalog)
+	}
+	return &comparison{Reconciler: r, matching: m, earlier: s.waiting,
+		reader: newEventReader(r, m.catalog, s.from)}
+}
+
+// about says what the books of these orders are about.
+func (r *Reconciler) about() About {
+	about := About{Network: r.config.Network, ProjectID: r.config.ProjectID,
+		Tokens: r.config.catalog().Tokens}
+	if r.chain != nil {
+		about.ChainID = r.chain.RequiredChainID()
+	}
+	return about
+}

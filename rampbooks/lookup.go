@@ -1,0 +1,125 @@
+package rampbooks
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/orderlist"
+)
+
+// lookUp judges the events without an order by their transaction, and keeps those that fit
+// an order.
+func (c *comparison) lookUp(ctx context.Context) error {
+	for _, transaction := range c.byTransaction.unclaimed {
+		stored, err := c.config.Store.OrderByTransaction(ctx, transaction[0].TxHash)
+		if errors.Is(err, ramp.ErrOrderUnknown) {
+			kept, failed := c.keptOrder(ctx, transaction[0].TxHash)
+			if failed != nil {
+				return failed
+			}
+			if kept != nil {
+				c.keptCandidates(transaction, kept)
+				continue
+			}
+		}
+		switch {
+		case err == nil && c.scope.Check(&stored) == nil && stored.State != ramp.OrderSucceeded &&
+			stored.FinishedAt.Before(transaction[0].Time.Add(-maxDelay)):
+			// the order was forgotten before its transaction came
+			c.byTransaction.pair(c.catalog.Order(stored), transaction)
+		case err == nil && c.known[transaction[0].TxHash] && stored.FinishedAt.Before(c.from):
+			c.byTransaction.pair(c.catalog.Order(stored), transaction) // which an order has lost that waits
+		case err == nil: // of another project, or judged with the order, now or later
+		case !errors.Is(err, ramp.ErrOrderUnknown):
+			return err
+		default:
+			if err := c.candidates(ctx, transaction); err != nil {
+				return err
+			}
+		}
+	}
+	c.byTransaction.unclaimed = nil
+	return nil
+}
+
+// keptOrder returns the order that belongs to a transaction as the journal says, or nil.
+func (c *comparison) keptOrder(ctx context.Context, hash common.Hash) (*ramp.Order, error) {
+	id, kept := c.findings.journal.keptFor[hash]
+	if !kept {
+		return nil, nil
+	}
+	order, err := c.config.Store.Order(ctx, id)
+	if errors.Is(err, ramp.ErrOrderUnknown) { // it was deleted
+		return nil, nil
+	}
+	return &order, err
+}
+
+// keptCandidates are the candidates of a transaction that belongs to an order as the journal says: of an
+// erased player, as before, when the address of the player told, or as a person has decided.
+func (c *comparison) keptCandidates(transaction []ChainEvent, o *ramp.Order) {
+	own, share := ownOf(c.catalog.Order(*o), transaction)
+	var events []candidate
+	for i, e := range transaction {
+		one := candidate{ChainEvent: e}
+		if i == own && share != nil {
+			one.orders = []ramp.Order{*o}
+		}
+		events = append(events, one)
+	}
+	c.byAmount.add(events)
+}
+
+// candidates looks up the orders that the events of a transaction may belong to, and judges
+// the events without any.
+func (c *comparison) candidates(ctx context.Context, transaction []ChainEvent) error {
+	var events []candidate
+	for _, e := range transaction {
+		one, err := c.candidate(ctx, e)
+		if err != nil {
+			return err
+		}
+		events = append(events, one)
+	}
+	c.byAmount.add(events)
+	return nil
+}
+
+// candidate returns an event and the orders that it may belong to. If some were accepted
+// in the day before the event, the older ones are left out.
+func (c *comparison) candidate(ctx context.Context, e ChainEvent) (candidate, error) {
+	const near = 24 * time.Hour
+	if c.user != e.User { // dust is often of one user
+		orders, err := c.scope.All(orderlist.Of(ctx, c.config.Store.UserOrders, e.User.Hex()))
+		if err != nil {
+			return candidate{}, err
+		}
+		c.user = e.User
+		c.orders = slices.DeleteFunc(orders,
+			func(o ramp.Order) bool { // what belongs to another transaction for long
+				return o.State == ramp.OrderSucceeded && o.TxHash != "" && o.FinishedAt.Before(c.from)
+			})
+	}
+	found := candidate{ChainEvent: e}
+	for _, o := range c.orders { // newest first
+		if c.findings.journal.belongsElsewhere(o.UUID, e.TxHash) {
+			continue
+		}
+		if len(found.orders) > 0 && o.AcceptedAt.Before(e.Time.Add(-near)) {
+			break
+		}
+		may, late := c.byAmount.belongs(&e, &o)
+		switch {
+		case may:
+			found.orders = append(found.orders, o)
+		case o.AcceptedAt.After(e.Time.Add(skew)) && c.byAmount.mayFit(&e, &o):
+			found.ahead = append(found.ahead, o)
+		}
+		found.late = found.late || late
+	}
+	return found, nil
+}

@@ -1,0 +1,100 @@
+package rampbooks
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"strings"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/evidence"
+	"github.com/token-ramp/ramp-go/internal/orderlist"
+)
+
+// checkUnseen reads the receipts of orders that ended by a transaction without events in
+// what was read. A failed order has none, unless its event is much older.
+func (c *comparison) checkUnseen(ctx context.Context) error {
+	var orders []ramp.Order
+	for _, o := range c.byTransaction.unseen {
+		slow := o.FinishedAt.Sub(o.AcceptedAt) > maxDelay-skew
+		if o.State == ramp.OrderSucceeded || slow {
+			orders = append(orders, o)
+		}
+		if o.State != ramp.OrderSucceeded && slow {
+			c.byTransaction.lateFailures = append(c.byTransaction.lateFailures, o)
+		}
+	}
+	c.byTransaction.unseen = nil
+	receipts := make([]ramp.Receipt, len(orders))
+	calls := make([]ramp.BatchCall, len(orders))
+	for i, o := range orders {
+		calls[i] = evidence.Call(&receipts[i], "eth_getTransactionReceipt", o.TxHash)
+	}
+	if len(calls) == 0 {
+		return nil
+	}
+	calls, err := evidence.Ask(ctx, c.chain, calls...)
+	if err != nil {
+		return err
+	}
+	for i := range orders {
+		if err := c.checkReceipt(ctx, &orders[i], &receipts[i], calls[i].Err == nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkReceipt judges an order by the receipt of its transaction.
+func (c *comparison) checkReceipt(ctx context.Context, o *ramp.Order, receipt *ramp.Receipt,
+	found bool) error {
+	why := "its transaction moved none of the tokens"
+	block, err := receipt.BlockNumber.Uint64()
+	switch {
+	case !found, err != nil:
+		why = "there is no such transaction on this chain"
+	case block > c.last:
+		c.findings.open++
+		return nil
+	case !receipt.Succeeded():
+		why = "its transaction failed"
+	default:
+		events, err := c.reader.transactions(ctx, receipt.Logs)
+		if err != nil {
+			return err
+		}
+		if len(events) > 0 {
+			if block > c.first { // which was read in part
+				c.unlisted = append(c.unlisted, *o)
+			}
+			c.byTransaction.pair(c.catalog.Order(*o), slices.Concat(events...))
+			orders, err := c.scope.All(orderlist.Of(ctx, c.config.Store.UserOrders, o.UserAddress))
+			if slices.ContainsFunc(orders,
+				func(other ramp.Order) bool {
+					return other.UUID != o.UUID &&
+						strings.EqualFold(other.TxHash, o.TxHash)
+				}) {
+				c.byTransaction.shared = append(c.byTransaction.shared, *o) // with one that is older than those that were read
+			}
+			return err
+		}
+	}
+	if o.State == ramp.OrderSucceeded {
+		c.findings.add(OrderWithoutEvent, "", why, nil, *o)
+	}
+	return nil
+}
+
+// checkListed returns an error if the node shows events that it did not list: it may hide any
+// other, such as a stolen mint.
+func (c *comparison) checkListed() error {
+	for _, o := range c.unlisted {
+		if hash := common.HexToHash(o.TxHash); !c.byTransaction.listed[maphash.Comparable(c.byTransaction.seed, hash)] {
+			return fmt.Errorf("the node shows transaction %s of order %s, and lists none of its events: "+
+				"its index is broken, pruned or not built yet, so ask another node", hash, o.UUID)
+		}
+	}
+	return nil
+}
