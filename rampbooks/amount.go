@@ -1,10 +1,14 @@
 package rampbooks
 
 import (
+	"math/big"
 	"strings"
+
+	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/console"
+	"github.com/token-ramp/ramp-go/internal/trade"
 )
 
 // Amount is an exact amount. In JSON it is a string, because many readers round numbers.
@@ -48,3 +52,8 @@ func listOf(sums map[string]Amount) (list []ramp.AssetAmount) {
 
 // movedText writes amounts of assets for a person, sorted, such as "-500 item_gold".
 func movedText(amounts map[string]Amount) string { return console.Assets(listOf(amounts)) }
+
+// amountOf returns units of a token as an amount.
+func amountOf(c *trade.Catalog, token common.Address, units *big.Int) Amount {
+	return Amount{c.Amount(token, units)}
+}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/evidence"
 )

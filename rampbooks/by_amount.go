@@ -8,6 +8,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
+
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/trade"
 )
@@ -201,6 +202,6 @@ func (m *amountMatcher) group(events []ChainEvent, orders []ramp.Order, late, ce
 	case o.State == ramp.OrderSucceeded:
 		m.totals.moved(m.catalog.Order(*o), &events[0], ByAmount)
 	default:
-		m.findings.add(EndedOtherwise, ByAmount, otherwise(o), events, orders...)
+		m.findings.add(EndedOtherwise, ByAmount, endedOtherwise(o), events, orders...)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/orderlist"
 	"github.com/token-ramp/ramp-go/internal/trade"
@@ -157,7 +158,7 @@ func (m *transactionMatcher) pair(o *trade.Order, events []ChainEvent) {
 		return
 	case !succeeded:
 		if judged {
-			m.findings.add(EndedOtherwise, ByTransaction, otherwise(&o.Order), events, o.Order)
+			m.findings.add(EndedOtherwise, ByTransaction, endedOtherwise(&o.Order), events, o.Order)
 		}
 		return
 	}
@@ -195,14 +196,6 @@ func (m *transactionMatcher) differs(d mismatch) {
 	} else if d.judged {
 		m.findings.add(Differs, ByTransaction, d.detail, d.events, d.order.Order)
 	}
-}
-
-// otherwise describes an order that failed or was abandoned although its event exists.
-func otherwise(o *ramp.Order) string {
-	if o.Direction == ramp.Mint {
-		return "the mint was given back, and its tokens were minted: paid twice"
-	}
-	return "the burn was not granted, but its tokens were burned"
 }
 
 // difference describes the events of a transaction that moved nothing for its order.

@@ -179,7 +179,7 @@ func newReconcile(flags *flag.FlagSet) action {
 			return err
 		}
 		defer unlock()
-		books, lines, err := c.On.since(ctx, position(*file), s)
+		books, lines, err := c.On.reconcileSince(ctx, position(*file), s)
 		if err != nil {
 			return err
 		}
@@ -192,7 +192,7 @@ func newReconcile(flags *flag.FlagSet) action {
 					"chain has no event of its tokens",
 				books.From.Format(time.RFC3339), books.To.Format(time.RFC3339))
 		}
-		if err := c.On.keep(ctx, position(*file), books); err != nil {
+		if err := c.On.keepPosition(ctx, position(*file), books); err != nil {
 			return err
 		}
 		if books.Stalled != "" {

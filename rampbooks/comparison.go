@@ -5,7 +5,9 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
+
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/trade"
 )
 
 // span is the time that books are about.
@@ -16,11 +18,41 @@ type span struct {
 	waiting  waitingTransactions // what earlier books have found for orders that wait
 }
 
+// matching pairs the orders and the events of a period, and adds them up. It does no I/O.
+type matching struct {
+	*period
+	catalog       *trade.Catalog
+	findings      *findingList
+	totals        *totals
+	byTransaction *transactionMatcher
+	byAmount      *amountMatcher
+}
+
+func newMatching(catalog *trade.Catalog, from, to time.Time) *matching {
+	p := &period{from: from, to: to, counted: from, known: map[common.Hash]bool{}}
+	findings, totals := newFindingList(catalog), newTotals(p, catalog)
+	return &matching{period: p, catalog: catalog, findings: findings, totals: totals,
+		byTransaction: newTransactionMatcher(p, catalog, findings, totals),
+		byAmount:      newAmountMatcher(p, catalog, findings, totals)}
+}
+
+// report adds to the books what was found.
+func (m *matching) report(b *Reconciliation) {
+	m.totals.report(b)
+	m.findings.report(b)
+	b.Witnesses = m.byTransaction.witnesses
+	for _, e := range m.findings.journal.decisions {
+		if m.counts(e.At) {
+			b.Decisions = append(b.Decisions, DecisionRow{Entry: e})
+		}
+	}
+}
+
 // comparison is one run of [Reconciler.Reconcile]: it reads what a matching pairs.
 type comparison struct {
 	*Reconciler
 	*matching
-	reader  *eventReader
+	reader  *chainReader
 	earlier waitingTransactions // what earlier books have found
 	older   [][]ChainEvent      // of it, the events that are older than those that are read
 
@@ -42,7 +74,7 @@ func newComparison(r *Reconciler, s span) *comparison {
 		m.totals.lines = newLines(m.catalog)
 	}
 	return &comparison{Reconciler: r, matching: m, earlier: s.waiting,
-		reader: newEventReader(r, m.catalog, s.from)}
+		reader: newChainReader(r.prover, m.catalog, s.from)}
 }
 
 // about says what the books of these orders are about.

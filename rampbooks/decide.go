@@ -11,6 +11,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
+
 	"github.com/token-ramp/ramp-go/internal/invalid"
 )
 
@@ -21,11 +22,11 @@ import (
 //
 // It moves nothing itself. It fails if the finding has a decision that is not reversed, so that what a
 // person did is in the books once.
-func (o *Reconciler) Decide(ctx context.Context, e Entry) (Entry, error) {
-	if err := o.made(); err != nil {
+func (r *Reconciler) Decide(ctx context.Context, e Entry) (Entry, error) {
+	if err := r.made(); err != nil {
 		return Entry{}, err
 	}
-	j := o.config.Journal
+	j := r.config.Journal
 	if j == nil {
 		return Entry{}, invalid.Field("Config.Journal", "is required")
 	}
@@ -40,18 +41,18 @@ func (o *Reconciler) Decide(ctx context.Context, e Entry) (Entry, error) {
 	if e.Reverses != uuid.Nil {
 		err = e.reverse(entries)
 	} else {
-		err = o.checkDecision(ctx, &e, entries)
+		err = r.checkDecision(ctx, &e, entries)
 	}
 	if err != nil {
 		return Entry{}, err
 	}
 	e.Who, e.Reason = strings.TrimSpace(e.Who), strings.TrimSpace(e.Reason)
-	e.At = o.config.Now().UTC().Truncate(time.Millisecond)
+	e.At = r.config.Now().UTC().Truncate(time.Millisecond)
 	e.ID = e.id(entries)
 	if err := j.Add(ctx, e); err != nil {
 		return Entry{}, err
 	}
-	o.log().WarnContext(ctx, "ramp: finding decided", "entry", e.ID.String(),
+	r.log().WarnContext(ctx, "ramp: finding decided", "entry", e.ID.String(),
 		"who", e.Who, "reason", e.Reason, "kind", string(e.Finding), "uuid", e.Order.String(),
 		"tx_hash", e.TxHash.Hex(), "moved", movedText(e.Moved), "reverses", e.Reverses.String())
 	return e, nil
@@ -78,7 +79,7 @@ func (e *Entry) reverse(entries []Entry) error {
 }
 
 // checkDecision returns an error if a decision cannot be one.
-func (o *Reconciler) checkDecision(ctx context.Context, e *Entry, entries []Entry) error {
+func (r *Reconciler) checkDecision(ctx context.Context, e *Entry, entries []Entry) error {
 	var wrong invalid.Fields
 	wrong.Require(slices.Contains(FindingKinds(), e.Finding), "Entry.Finding", "must be a kind of finding")
 	wrong.Require(e.Order != uuid.Nil || e.TxHash != common.Hash{}, "Entry.Order", "or TxHash is required")
@@ -86,11 +87,11 @@ func (o *Reconciler) checkDecision(ctx context.Context, e *Entry, entries []Entr
 		return err
 	}
 	if e.Order != uuid.Nil {
-		if _, err := o.order(ctx, e.Order); err != nil {
+		if _, err := r.order(ctx, e.Order); err != nil {
 			return err
 		}
 	}
-	if d := newJournal(entries).standing[e.subject()]; d != nil {
+	if d := newJournal(entries).active[e.subject()]; d != nil {
 		return fmt.Errorf("ramp: %s decided this at %s: reverse entry %s first: %w",
 			d.Who, d.At.Format(time.RFC3339), d.ID, ErrDecided)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
+
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/orderlist"
 	"github.com/token-ramp/ramp-go/internal/trade"
@@ -59,7 +60,7 @@ func (l *findingList) add(kind FindingKind, by, detail string, events []ChainEve
 		}
 		for _, e := range events {
 			if o.State == ramp.OrderAccepted {
-				l.remember(o.UUID, e.TxHash)
+				l.noteWaiting(o.UUID, e.TxHash)
 			}
 		}
 	}
@@ -74,7 +75,7 @@ func (l *findingList) add(kind FindingKind, by, detail string, events []ChainEve
 		f.Events, f.Detail = slices.Clone(f.Events[:maxEvents]),
 			fmt.Sprintf("%s; events: %d, of which the largest are listed", f.Detail, len(events))
 	}
-	if by := l.journal.decided(&f); by != nil {
+	if by := l.decisionOn(&f); by != nil {
 		f.Decided = by
 		l.decided = append(l.decided, f)
 		return
@@ -85,8 +86,8 @@ func (l *findingList) add(kind FindingKind, by, detail string, events []ChainEve
 	}
 }
 
-// remember remembers a transaction that may be that of an order which waits.
-func (l *findingList) remember(order uuid.UUID, transaction common.Hash) {
+// noteWaiting remembers a transaction that may be that of an order which waits.
+func (l *findingList) noteWaiting(order uuid.UUID, transaction common.Hash) {
 	if !slices.Contains(l.waiting[order], transaction) {
 		l.waiting[order] = append(l.waiting[order], transaction)
 	}
@@ -131,4 +132,27 @@ func (l *findingList) report(b *Reconciliation) {
 		})
 	}
 	b.Findings, b.Decided = once(b.Findings), once(l.decided)
+}
+
+// decisionOn returns the decision that has ended a finding, or nil.
+func (l *findingList) decisionOn(f *Finding) *Entry {
+	for _, o := range f.Orders {
+		if e := l.journal.active[subject{kind: f.Kind, order: o.UUID}]; e != nil {
+			return e
+		}
+	}
+	for _, e := range f.Events {
+		if e := l.journal.active[subject{kind: f.Kind, txHash: e.TxHash}]; e != nil {
+			return e
+		}
+	}
+	return nil
+}
+
+// endedOtherwise describes an order that failed or was abandoned although its event exists.
+func endedOtherwise(o *ramp.Order) string {
+	if o.Direction == ramp.Mint {
+		return "the mint was given back, and its tokens were minted: paid twice"
+	}
+	return "the burn was not granted, but its tokens were burned"
 }

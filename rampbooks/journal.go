@@ -35,6 +35,25 @@ type Entry struct {
 	Reverses uuid.UUID `json:"reverses,omitzero"`
 }
 
+// subject is what a decision is about.
+type subject struct {
+	kind   FindingKind
+	order  uuid.UUID
+	txHash common.Hash
+}
+
+func (e *Entry) subject() subject {
+	if e.Order != uuid.Nil {
+		return subject{kind: e.Finding, order: e.Order}
+	}
+	return subject{kind: e.Finding, txHash: e.TxHash}
+}
+
+// pairs reports whether a decision says which transaction is that of an order.
+func (e *Entry) pairs() bool {
+	return e.Finding == Ambiguous && e.Order != uuid.Nil && e.TxHash != common.Hash{}
+}
+
 // Journal stores entries, for [Config]. It is safe for concurrent use. examples/gameserver has one in a
 // table.
 type Journal interface {
@@ -43,6 +62,47 @@ type Journal interface {
 
 	// Entries returns the entries since a time, oldest first, or all of them if it is zero.
 	Entries(ctx context.Context, since time.Time) ([]Entry, error)
+}
+
+// journal is what the entries of a [Journal] say together.
+type journal struct {
+	decisions     []Entry                   // and reversals
+	active        map[subject]*Entry        // the decisions that are not reversed
+	transactionOf map[uuid.UUID]common.Hash // the transactions that belong to orders, and
+	orderOf       map[common.Hash]uuid.UUID // the orders that belong to transactions
+}
+
+func newJournal(entries []Entry) *journal {
+	j := &journal{
+		active:        map[subject]*Entry{},
+		transactionOf: map[uuid.UUID]common.Hash{}, orderOf: map[common.Hash]uuid.UUID{},
+	}
+	for i := range entries {
+		switch e := &entries[i]; {
+		case e.Reverses != uuid.Nil:
+			j.decisions = append(j.decisions, *e)
+			delete(j.active, e.subject())
+			if e.pairs() {
+				delete(j.transactionOf, e.Order)
+				delete(j.orderOf, e.TxHash)
+			}
+		case e.Finding != "":
+			j.decisions = append(j.decisions, *e)
+			j.active[e.subject()] = e
+			if e.pairs() {
+				j.transactionOf[e.Order], j.orderOf[e.TxHash] = e.TxHash, e.Order
+			}
+		default:
+			j.transactionOf[e.Order], j.orderOf[e.TxHash] = e.TxHash, e.Order
+		}
+	}
+	return j
+}
+
+// belongsElsewhere reports whether an order has another transaction, as the journal says.
+func (j *journal) belongsElsewhere(order uuid.UUID, transaction common.Hash) bool {
+	hash, known := j.transactionOf[order]
+	return known && hash != transaction
 }
 
 // DecisionRow is a decision, or its reversal, as a row of the books, with what its order is about.

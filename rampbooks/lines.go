@@ -2,10 +2,8 @@ package rampbooks
 
 import (
 	"cmp"
-	"io"
 	"math/big"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -13,7 +11,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/internal/console"
 	"github.com/token-ramp/ramp-go/internal/trade"
 )
 
@@ -49,22 +46,22 @@ type Line struct {
 
 // lines collects the lines of books. A nil one collects none.
 type lines struct {
-	assets *trade.Catalog
-	all    []Line
-	at     map[uuid.UUID]int // where the line of an order is
+	catalog *trade.Catalog
+	all     []Line
+	at      map[uuid.UUID]int // where the line of an order is
 }
 
-func newLines(a *trade.Catalog) *lines { return &lines{assets: a, at: map[uuid.UUID]int{}} }
+func newLines(c *trade.Catalog) *lines { return &lines{catalog: c, at: map[uuid.UUID]int{}} }
 
 func (l *lines) order(o *trade.Order) {
 	if l == nil {
 		return
 	}
 	line := Line{Source: "orders", Order: o.UUID, State: o.State, Product: o.Product(), Token: o.Token,
-		Decimals: l.assets.Decimals[o.Token], Direction: o.Direction,
+		Decimals: l.catalog.Decimals[o.Token], Direction: o.Direction,
 		Accepted: o.AcceptedAt, Finished: o.FinishedAt}
 	if o.State == ramp.OrderSucceeded {
-		line.Ordered = amountOf(l.assets, o.Token, o.Units)
+		line.Ordered = amountOf(l.catalog, o.Token, o.Units)
 	}
 	l.at[o.UUID] = len(l.all)
 	l.all = append(l.all, line)
@@ -81,15 +78,15 @@ func (l *lines) moved(o *trade.Order, e *ChainEvent, share, fee *big.Int, by str
 	line := &l.all[at]
 	line.setEvent(e)
 	line.By = by
-	line.Moved, line.Fee = amountOf(l.assets, o.Token, share), amountOf(l.assets, o.Token, fee)
+	line.Moved, line.Fee = amountOf(l.catalog, o.Token, share), amountOf(l.catalog, o.Token, fee)
 }
 
 func (l *lines) event(e *ChainEvent) {
 	if l == nil {
 		return
 	}
-	line := Line{Source: "chain", Token: e.Token, Decimals: l.assets.Decimals[e.Token],
-		Direction: e.Direction, Moved: amountOf(l.assets, e.Token, e.units)}
+	line := Line{Source: "chain", Token: e.Token, Decimals: l.catalog.Decimals[e.Token],
+		Direction: e.Direction, Moved: amountOf(l.catalog, e.Token, e.units)}
 	line.setEvent(e)
 	l.all = append(l.all, line)
 }
@@ -113,41 +110,4 @@ func (l *lines) sorted() []Line {
 		return cmp.Or(cmp.Compare(x.Block, y.Block), cmp.Compare(x.LogIndex, y.LogIndex))
 	})
 	return l.all
-}
-
-// WriteLinesCSV writes lines of the books as rows, with columns as [Reconciliation.WriteTotalsCSV]
-// has them.
-func (b *Reconciliation) WriteLinesCSV(out io.Writer, sign DecimalSign, lines []Line) error {
-	w, err := newTable(out, sign, "chain_id", "network", "project", "from", "to",
-		"source", "order", "state", "product", "token", "direction", "accepted_at", "finished_at",
-		"tx_hash", "block", "log_index", "time", "matched_by",
-		"ordered", "ordered_units", "decimals", "moved", "moved_units", "fee", "fee_units")
-	if err != nil {
-		return err
-	}
-	for _, l := range lines {
-		w.about(b)
-		w.text(l.Source)
-		w.text(console.EmptyUnless(l.Order != uuid.Nil, l.Order.String()))
-		w.text(string(l.State))
-		w.text(l.Product)
-		w.token(l.Token)
-		w.text(string(l.Direction))
-		w.time(l.Accepted)
-		w.time(l.Finished)
-		known := l.TxHash != common.Hash{}
-		w.text(console.EmptyUnless(known, l.TxHash.Hex()))
-		w.number(console.EmptyUnless(known, strconv.FormatUint(l.Block, 10)))
-		w.number(console.EmptyUnless(known, strconv.FormatUint(l.LogIndex, 10)))
-		w.time(l.Time)
-		w.text(l.By)
-		w.tokens(&l.Ordered, l.Decimals)
-		for _, amount := range []Amount{l.Moved, l.Fee} {
-			units, _ := amount.Units(l.Decimals) // it came from units
-			w.number(amount.String())
-			w.number(units.String())
-		}
-		w.end()
-	}
-	return w.flush()
 }

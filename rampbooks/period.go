@@ -4,7 +4,15 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/evidence"
+)
+
+const (
+	maxDelay = evidence.MaxDelay
+	maxAhead = evidence.MaxAhead
+	skew     = evidence.Skew
 )
 
 // period is the time that books are about.

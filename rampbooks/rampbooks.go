@@ -94,12 +94,6 @@ type OrderLister interface {
 	CountWaiting(ctx context.Context, d ramp.Direction, before time.Time) (n int, oldest time.Time, err error)
 }
 
-const (
-	maxDelay = evidence.MaxDelay
-	maxAhead = evidence.MaxAhead
-	skew     = evidence.Skew
-)
-
 // New returns a Reconciler. The error is a [*ramp.InvalidError] that lists every missing or wrong field
 // of c.
 func New(c Config) (*Reconciler, error) {

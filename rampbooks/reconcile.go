@@ -30,18 +30,18 @@ const Overlap = 2 * time.Hour
 // and go to the zero address or Contracts of the proof. The chain is asked for the decimals of each
 // token, and they are compared with Decimals of the proof, so a token without a contract on this
 // chain is an error. Transfers of zero, which anybody can make, are skipped.
-func (o *Reconciler) Reconcile(ctx context.Context, from, to time.Time) (*Reconciliation, error) {
-	books, _, err := o.reconcile(ctx, span{from: from, to: to})
+func (r *Reconciler) Reconcile(ctx context.Context, from, to time.Time) (*Reconciliation, error) {
+	books, _, err := r.reconcile(ctx, span{from: from, to: to})
 	return books, err
 }
 
 // ReconcileLines is like [Reconciler.Reconcile], and also returns the lines that the totals add up:
 // first the orders by their end, and then the events in the order of the chain. All of them are in
 // memory.
-func (o *Reconciler) ReconcileLines(
+func (r *Reconciler) ReconcileLines(
 	ctx context.Context, from, to time.Time,
 ) (*Reconciliation, []Line, error) {
-	return o.reconcile(ctx, span{from: from, to: to, lines: true})
+	return r.reconcile(ctx, span{from: from, to: to, lines: true})
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, s span) (*Reconciliation, []Line, error) {
@@ -76,7 +76,7 @@ func (c *comparison) run(ctx context.Context) (*Reconciliation, error) {
 	}
 	books := &Reconciliation{About: c.about(), From: c.counted.UTC(), To: c.to.UTC(),
 		FindingsFrom: c.from.UTC(), FirstBlock: c.first, LastBlock: c.last}
-	if err := c.remember(ctx); err != nil {
+	if err := c.readEarlier(ctx); err != nil {
 		return nil, err
 	}
 	if err := c.merge(ctx); err != nil {

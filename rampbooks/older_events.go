@@ -11,6 +11,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
+
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/evidence"
 )
@@ -54,7 +55,7 @@ func (c *comparison) keptOlder(ctx context.Context, orders []ramp.Order) ([][]Ch
 	var receipts []*ramp.Receipt
 	var calls []ramp.BatchCall
 	for i := range orders {
-		if hash, kept := c.findings.journal.kept[orders[i].UUID]; kept && c.isOld(&orders[i]) {
+		if hash, kept := c.findings.journal.transactionOf[orders[i].UUID]; kept && c.isOld(&orders[i]) {
 			receipts = append(receipts, new(ramp.Receipt))
 			calls = append(calls, evidence.Call(receipts[len(receipts)-1], "eth_getTransactionReceipt", hash))
 		}
@@ -72,9 +73,9 @@ func (c *comparison) keptOlder(ctx context.Context, orders []ramp.Order) ([][]Ch
 	}), err
 }
 
-// remember reads again the transactions that earlier books have found for orders that wait
+// readEarlier reads again the transactions that earlier books have found for orders that wait
 // still. It costs a call for each, in batches.
-func (c *comparison) remember(ctx context.Context) error {
+func (c *comparison) readEarlier(ctx context.Context) error {
 	var orders []ramp.Order // of calls
 	var calls []ramp.BatchCall
 	var receipts []*ramp.Receipt
@@ -90,7 +91,7 @@ func (c *comparison) remember(ctx context.Context) error {
 			continue
 		}
 		for _, transaction := range c.earlier[id] {
-			c.findings.remember(id, transaction)
+			c.findings.noteWaiting(id, transaction)
 			c.known[transaction] = true
 			receipt := new(ramp.Receipt)
 			orders, receipts = append(orders, order), append(receipts, receipt)

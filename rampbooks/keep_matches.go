@@ -45,7 +45,7 @@ func (r *Reconciler) KeepMatches(ctx context.Context, orders []ramp.Order, who, 
 	}
 	for _, order := range orders {
 		hash, matched := matches[order.UUID]
-		if _, kept := known.kept[order.UUID]; kept || !matched {
+		if _, kept := known.transactionOf[order.UUID]; kept || !matched {
 			continue
 		}
 		e := Entry{ID: uuid.NewSHA1(order.UUID, hash[:]), At: r.config.Now().UTC().Truncate(time.Millisecond),

@@ -1,7 +1,6 @@
 package rampbooks
 
 import (
-	"cmp"
 	"context"
 	"iter"
 	"math/big"
@@ -23,17 +22,17 @@ const (
 	maxParts               = 8 // ranges whose events are handed on together
 )
 
-// eventReader reads the mints and burns of the game's tokens from the chain.
-type eventReader struct {
-	o       *Reconciler
-	assets  *trade.Catalog
+// chainReader reads the mints and burns of the game's tokens from the chain.
+type chainReader struct {
+	chain   *ramp.RPC
+	catalog *trade.Catalog
 	border  time.Time     // where the period begins
 	outside []common.Hash // where tokens come from when they are minted, and go to when they are burned
 }
 
-func newEventReader(o *Reconciler, a *trade.Catalog, border time.Time) *eventReader {
-	r := &eventReader{o: o, assets: a, border: border, outside: []common.Hash{{}}}
-	for _, contract := range o.prover.Contracts {
+func newChainReader(prover *evidence.Prover, catalog *trade.Catalog, border time.Time) *chainReader {
+	r := &chainReader{chain: prover.Chain, catalog: catalog, border: border, outside: []common.Hash{{}}}
+	for _, contract := range prover.Contracts {
 		r.outside = append(r.outside, common.BytesToHash(contract[:]))
 	}
 	return r
@@ -41,7 +40,7 @@ func newEventReader(o *Reconciler, a *trade.Catalog, border time.Time) *eventRea
 
 // between reads the mints and burns in a range of blocks, of some users or of all, in the
 // order of the chain. An element has those of one transaction.
-func (r *eventReader) between(ctx context.Context, users []common.Hash, first,
+func (r *chainReader) between(ctx context.Context, users []common.Hash, first,
 	last uint64) iter.Seq2[[][]ChainEvent, error] {
 	return func(yield func([][]ChainEvent, error) bool) {
 		blocks := uint64(firstBlocks)
@@ -76,13 +75,13 @@ func (r *eventReader) between(ctx context.Context, users []common.Hash, first,
 }
 
 // logs returns the logs of mints and burns.
-func (r *eventReader) logs(ctx context.Context, users []common.Hash, from, to uint64) ([]ramp.Log, error) {
+func (r *chainReader) logs(ctx context.Context, users []common.Hash, from, to uint64) ([]ramp.Log, error) {
 	var all []ramp.Log
 	transfers := []common.Hash{evidence.TransferTopic}
 	mints, burns := [][]common.Hash{transfers, r.outside, users}, [][]common.Hash{transfers, users, r.outside}
 	for _, topics := range [][][]common.Hash{mints, burns} {
-		filter := ramp.LogFilter{Addresses: r.assets.Tokens, Topics: topics}
-		for log, err := range evidence.Logs(ctx, r.o.chain, filter, from, to) {
+		filter := ramp.LogFilter{Addresses: r.catalog.Tokens, Topics: topics}
+		for log, err := range evidence.Logs(ctx, r.chain, filter, from, to) {
 			if err != nil {
 				return nil, err
 			}
@@ -93,7 +92,7 @@ func (r *eventReader) logs(ctx context.Context, users []common.Hash, from, to ui
 }
 
 // transactions returns the events that logs are, by transaction.
-func (r *eventReader) transactions(ctx context.Context, logs []ramp.Log) ([][]ChainEvent, error) {
+func (r *chainReader) transactions(ctx context.Context, logs []ramp.Log) ([][]ChainEvent, error) {
 	var list []ChainEvent
 	for i := range logs {
 		if e, ok := r.event(&logs[i]); ok {
@@ -104,15 +103,15 @@ func (r *eventReader) transactions(ctx context.Context, logs []ramp.Log) ([][]Ch
 	if err := r.addTimes(ctx, list); err != nil {
 		return nil, err
 	}
-	return byTransaction(list), nil
+	return groupByTransaction(list), nil
 }
 
 // event returns the mint or burn that a log is, with the time that the log says. Tokens also
 // come from and go to the contracts of the ramp; see [rampproof.Config].
-func (r *eventReader) event(log *ramp.Log) (e ChainEvent, ok bool) {
+func (r *chainReader) event(log *ramp.Log) (e ChainEvent, ok bool) {
 	transfer, ok := log.Transfer()
 	from, to := r.isOutside(transfer.From), r.isOutside(transfer.To)
-	if !ok || from == to || evidence.IsDust(&transfer) || !slices.Contains(r.assets.Tokens, transfer.Token) {
+	if !ok || from == to || evidence.IsDust(&transfer) || !slices.Contains(r.catalog.Tokens, transfer.Token) {
 		return e, false
 	}
 	e = ChainEvent{TxHash: log.TransactionHash, Token: transfer.Token, User: transfer.To,
@@ -130,45 +129,15 @@ func (r *eventReader) event(log *ramp.Log) (e ChainEvent, ok bool) {
 	return e, true
 }
 
-func (r *eventReader) isOutside(a common.Address) bool {
+func (r *chainReader) isOutside(a common.Address) bool {
 	return slices.Contains(r.outside, common.BytesToHash(a[:]))
-}
-
-func inChainOrder(a, b ChainEvent) int {
-	return cmp.Or(cmp.Compare(a.Block, b.Block), cmp.Compare(a.LogIndex, b.LogIndex))
-}
-
-// byTransaction cuts events, of which those of one transaction are neighbors. It adds up
-// those that have the same token, user and direction, such as the pieces of a non-fungible
-// token.
-func byTransaction(events []ChainEvent) (transactions [][]ChainEvent) {
-	for _, e := range events {
-		last := len(transactions) - 1
-		if last < 0 || transactions[last][0].TxHash != e.TxHash {
-			transactions = append(transactions, []ChainEvent{e})
-			continue
-		}
-		n := slices.IndexFunc(transactions[last], func(s ChainEvent) bool {
-			return s.Token == e.Token && s.User == e.User && s.Direction == e.Direction
-		})
-		if n < 0 {
-			transactions[last] = append(transactions[last], e)
-			continue
-		}
-		sum := &transactions[last][n]
-		if sum.parts == nil {
-			sum.parts = []*big.Int{sum.units}
-		}
-		sum.units, sum.parts = new(big.Int).Add(sum.units, e.units), append(sum.parts, e.units)
-	}
-	return transactions
 }
 
 // addTimes sets the times of events to those of their blocks. The logs of some chains say
 // none, and those of some nodes a wrong one. They are believed if they are in order, and the
 // headers of some blocks confirm theirs: of the first, of the last, and of those on both sides
 // of the border of the period, so that no event is on the wrong one.
-func (r *eventReader) addTimes(ctx context.Context, events []ChainEvent) error {
+func (r *chainReader) addTimes(ctx context.Context, events []ChainEvent) error {
 	if len(events) == 0 {
 		return nil
 	}
@@ -205,13 +174,13 @@ func (r *eventReader) addTimes(ctx context.Context, events []ChainEvent) error {
 }
 
 // blockTimes asks for the times of blocks, which are sorted.
-func (r *eventReader) blockTimes(ctx context.Context, numbers []uint64) (map[uint64]time.Time, error) {
+func (r *chainReader) blockTimes(ctx context.Context, numbers []uint64) (map[uint64]time.Time, error) {
 	numbers = slices.Compact(numbers)
 	blocks, calls := make([]ramp.Block, len(numbers)), make([]ramp.BatchCall, len(numbers))
 	for i, n := range numbers {
 		calls[i] = evidence.Call(&blocks[i], "eth_getBlockByNumber", ramp.AtBlock(n), false)
 	}
-	err := evidence.AskAll(ctx, r.o.chain, calls...)
+	err := evidence.AskAll(ctx, r.chain, calls...)
 	times := make(map[uint64]time.Time, len(numbers))
 	for i, n := range numbers {
 		times[n] = evidence.TimeOf(blocks[i].Timestamp)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/orderlist"
 )
@@ -48,7 +49,7 @@ func (c *comparison) lookUp(ctx context.Context) error {
 
 // keptOrder returns the order that belongs to a transaction as the journal says, or nil.
 func (c *comparison) keptOrder(ctx context.Context, hash common.Hash) (*ramp.Order, error) {
-	id, kept := c.findings.journal.keptFor[hash]
+	id, kept := c.findings.journal.orderOf[hash]
 	if !kept {
 		return nil, nil
 	}

@@ -1,0 +1,91 @@
+package rampbooks
+
+import (
+	"cmp"
+	"math/big"
+	"slices"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/trade"
+)
+
+// ChainEvent is what a transaction minted of a token for an account, or burned of it.
+type ChainEvent struct {
+	TxHash    common.Hash    `json:"tx_hash"`
+	Block     uint64         `json:"block"`
+	LogIndex  uint64         `json:"log_index"` // of its first log
+	Time      time.Time      `json:"time"`      // of the block
+	Token     common.Address `json:"token"`
+	User      common.Address `json:"user"`
+	Direction ramp.Direction `json:"direction"`
+	Tokens    Amount         `json:"tokens"` // set in findings
+
+	units *big.Int   // in the token's smallest units, or in pieces of a non-fungible token
+	parts []*big.Int // the units of each of its transfers, if there were several
+}
+
+func inChainOrder(a, b ChainEvent) int {
+	return cmp.Or(cmp.Compare(a.Block, b.Block), cmp.Compare(a.LogIndex, b.LogIndex))
+}
+
+// groupByTransaction cuts events, of which those of one transaction are neighbors. It adds up
+// those that have the same token, user and direction, such as the pieces of a non-fungible
+// token.
+func groupByTransaction(events []ChainEvent) (transactions [][]ChainEvent) {
+	for _, e := range events {
+		last := len(transactions) - 1
+		if last < 0 || transactions[last][0].TxHash != e.TxHash {
+			transactions = append(transactions, []ChainEvent{e})
+			continue
+		}
+		n := slices.IndexFunc(transactions[last], func(s ChainEvent) bool {
+			return s.Token == e.Token && s.User == e.User && s.Direction == e.Direction
+		})
+		if n < 0 {
+			transactions[last] = append(transactions[last], e)
+			continue
+		}
+		sum := &transactions[last][n]
+		if sum.parts == nil {
+			sum.parts = []*big.Int{sum.units}
+		}
+		sum.units, sum.parts = new(big.Int).Add(sum.units, e.units), append(sum.parts, e.units)
+	}
+	return transactions
+}
+
+// shareOf returns how much of an event an order moved, or nil if the event does not fit. The account that
+// receives the fees may buy, too: the order is then one of the event's transfers, and the fee another.
+func shareOf(o *trade.Order, e *ChainEvent) *big.Int {
+	if o.Fits(e.units) {
+		return e.units
+	}
+	if o.Direction == ramp.Mint && o.Units != nil && e.units.Cmp(o.Units) <= 0 {
+		if at := slices.IndexFunc(e.parts, o.Fits); at >= 0 {
+			return e.parts[at]
+		}
+	}
+	return nil
+}
+
+// ownOf returns which of the events of its transaction is an order's own, or -1, and how much of it is its
+// share, or nil if it does not fit. Of an erased player any may be, so one that fits comes before one that
+// does not, and a larger one before a smaller one, which may be the fee.
+func ownOf(o *trade.Order, events []ChainEvent) (own int, share *big.Int) {
+	own = -1
+	for i := range events {
+		e := &events[i]
+		if e.Token != o.Token || e.Direction != o.Direction || !o.IsUser(e.User) {
+			continue
+		}
+		part := shareOf(o, e)
+		alike := (part == nil) == (share == nil)
+		if own < 0 || !alike && part != nil || alike && e.units.Cmp(events[own].units) > 0 {
+			own, share = i, part
+		}
+	}
+	return own, share
+}
