@@ -19,8 +19,8 @@ func ExampleReconciler_Reconcile() {
 		ctx      context.Context
 		store    *rampsql.Store
 		proof    *rampproof.Proof
-		products []rampbooks.Sold // those of ramp.TermsConfig, and former ones with their time
-		last     time.Time        // To of the last books
+		products []rampbooks.Offer // those of ramp.TermsConfig, and former ones with their time
+		last     time.Time         // To of the last books
 	)
 	reconciler := ramp.Must(rampbooks.New(rampbooks.Config{Store: store, Proof: proof, Products: products}))
 	books, err := reconciler.Reconcile(ctx, last.Add(-rampbooks.Overlap), time.Time{})

@@ -56,7 +56,7 @@ type Config struct {
 	// Products are what the game sells and has sold, under each of its prices, each with its time.
 	// They name the totals, and say what the fee of a mint is. Without a product, every fee is
 	// accepted. For products that hold at all times, use [Always].
-	Products []Sold
+	Products []Offer
 
 	// Tokens are the token contracts of the game, besides those of Products. An order with a token of
 	// neither is not compared: see [NotCompared].
@@ -140,9 +140,9 @@ func (r *Reconciler) log() *slog.Logger { return cmp.Or(r.config.Logger, slog.De
 
 // catalog returns the tokens and products of the game, without decimals.
 func (c *Config) catalog() *trade.Catalog {
-	products := make([]trade.Sold, len(c.Products))
-	for i, sold := range c.Products {
-		products[i] = trade.Sold(sold)
+	offers := make([]trade.Offer, len(c.Products))
+	for i, offer := range c.Products {
+		offers[i] = trade.Offer(offer)
 	}
-	return trade.NewCatalog(c.Tokens, products)
+	return trade.NewCatalog(c.Tokens, offers)
 }

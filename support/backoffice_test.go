@@ -26,7 +26,7 @@ type backofficeConfig struct {
 	Proof      *rampproof.Proof
 	ProjectID  string
 	Network    ramp.Network
-	Products   []rampbooks.Sold
+	Products   []rampbooks.Offer
 	Tokens     []common.Address
 	Sessions   func(ctx context.Context, player string) ([]string, error)
 	OwnsWallet func(ctx context.Context, sessionID string, wallet common.Address) (bool, error)

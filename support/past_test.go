@@ -16,7 +16,7 @@ import (
 var newToken = common.HexToAddress("0x70c4")
 
 // sellsOf returns the orders of a game that has sold products, each at its time.
-func sellsOf(t *testing.T, store *ledger, n *node, sold ...rampbooks.Sold) *backoffice {
+func sellsOf(t *testing.T, store *ledger, n *node, sold ...rampbooks.Offer) *backoffice {
 	t.Helper()
 	return ramp.Must(newBackoffice(backofficeConfig{
 		Store: store, Proof: proofOn(n.rpc(t), &rampproof.Config{AnyFailure: true}), Products: sold,
@@ -48,7 +48,7 @@ func TestATokenThatMovedToANewContractIsCompared(t *testing.T) {
 	store.mintOn(t, n, token, hoursAgo(50), 490)
 	store.mintOn(t, n, newToken, hoursAgo(10), 490)
 	both := sellsOf(t, store, n,
-		rampbooks.Sold{Product: old, To: hoursAgo(30)}, rampbooks.Sold{Product: moved, From: hoursAgo(30)})
+		rampbooks.Offer{Product: old, To: hoursAgo(30)}, rampbooks.Offer{Product: moved, From: hoursAgo(30)})
 	books := ramp.Must(both.Reconcile(t.Context(), hoursAgo(60), now))
 	assert.Empty(t, books.Findings)
 	var tokens []common.Address
@@ -75,7 +75,7 @@ func TestAFormerFeeIsNoExcuse(t *testing.T) {
 	former, today := product, product
 	former.MintFeeBps, today.MintFeeBps = 2000, 100
 	change := hoursAgo(30)
-	sold := []rampbooks.Sold{{Product: former, To: change}, {Product: today, From: change}}
+	sold := []rampbooks.Offer{{Product: former, To: change}, {Product: today, From: change}}
 	differs := []rampbooks.FindingKind{rampbooks.Differs}
 	for name, c := range map[string]struct {
 		at         time.Time
@@ -99,7 +99,7 @@ func TestAFormerFeeIsNoExcuse(t *testing.T) {
 	for hundredths, want := range map[int64][]rampbooks.FindingKind{400: nil, 495: nil, 300: differs} {
 		_, store, n := newOrders(t, 100*time.Hour, paid)
 		store.mintOn(t, n, token, hoursAgo(25), hundredths)
-		gap := []rampbooks.Sold{{Product: former, To: change}, {Product: today, From: hoursAgo(20)}}
+		gap := []rampbooks.Offer{{Product: former, To: change}, {Product: today, From: hoursAgo(20)}}
 		books := ramp.Must(sellsOf(t, store, n, gap...).Reconcile(t.Context(), hoursAgo(60), now))
 		assert.Equal(t, want, kindsOf(books))
 	}

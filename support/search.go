@@ -313,11 +313,11 @@ func (o *Orders) rightly(order, other *ramp.Order, sent *ramp.Transaction, recei
 
 // traded returns what an order trades, in pieces if nobody knows the decimals of its token.
 func (o *Orders) traded(order *ramp.Order) *trade.Order {
-	products := make([]trade.Sold, len(o.config.Products))
-	for i, sold := range o.config.Products {
-		products[i] = trade.Sold(sold)
+	offers := make([]trade.Offer, len(o.config.Products))
+	for i, offer := range o.config.Products {
+		offers[i] = trade.Offer(offer)
 	}
-	game := trade.NewCatalog(nil, products)
+	game := trade.NewCatalog(nil, offers)
 	for _, token := range evidence.ContractsOf(order) {
 		game.Decimals[token], _ = o.prover.DecimalsOf(token)
 	}

@@ -49,7 +49,7 @@ type Config struct {
 
 	// Products are what the game sells and has sold, as in [rampbooks.Config]. They say what the fee
 	// of a mint is. Without a product, every fee is accepted.
-	Products []rampbooks.Sold
+	Products []rampbooks.Offer
 
 	// Sessions returns the sessions of a player. Without it, the command list finds no
 	// orders by the player's name.

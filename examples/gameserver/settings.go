@@ -27,7 +27,7 @@ type settings struct {
 	payers, contracts      []common.Address
 	anyRate, anyFailure    bool
 	anyPage                bool
-	former                 []rampbooks.Sold
+	former                 []rampbooks.Offer
 	connections, decimals  int
 	caps                   caps
 	looks                  bool              // and needs no right but SELECT

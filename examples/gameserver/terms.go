@@ -58,7 +58,7 @@ func (s *settings) policy(_ context.Context, _ ramp.Session, r *ramp.ValidateReq
 
 // sold returns what is sold, each product since the last of the former ones with its name ended, and what
 // was sold before.
-func (s *settings) sold() []rampbooks.Sold {
+func (s *settings) sold() []rampbooks.Offer {
 	sold := rampbooks.Always(s.products()...)
 	for i := range sold {
 		for _, former := range s.former {

@@ -17,15 +17,15 @@ type Catalog struct {
 	Tokens   []common.Address // sorted
 	Decimals map[common.Address]int
 
-	offers map[string][]*Sold // by their token, direction and items
+	offers map[string][]*Offer // by their token, direction and items
 }
 
 // NewCatalog returns the tokens and products of a game, without the decimals that a contract says.
-func NewCatalog(tokens []common.Address, products []Sold) *Catalog {
+func NewCatalog(tokens []common.Address, products []Offer) *Catalog {
 	c := &Catalog{Tokens: slices.Clone(tokens),
-		Decimals: map[common.Address]int{}, offers: map[string][]*Sold{}}
-	add := func(sold *Sold, d ramp.Direction, items []ramp.Item) {
-		token := common.HexToAddress(sold.Product.Token)
+		Decimals: map[common.Address]int{}, offers: map[string][]*Offer{}}
+	add := func(offer *Offer, d ramp.Direction, items []ramp.Item) {
+		token := common.HexToAddress(offer.Product.Token)
 		var ids []string
 		for _, item := range items {
 			ids = append(ids, item.ID)
@@ -34,13 +34,13 @@ func NewCatalog(tokens []common.Address, products []Sold) *Catalog {
 			}
 		}
 		key := offerKey(token, d, ids)
-		c.offers[key] = append(c.offers[key], sold)
+		c.offers[key] = append(c.offers[key], offer)
 	}
 	for i := range products {
-		sold := &products[i]
-		c.Tokens = append(c.Tokens, common.HexToAddress(sold.Product.Token))
-		add(sold, ramp.Mint, sold.Product.Materials)
-		add(sold, ramp.Burn, sold.Product.Outputs)
+		offer := &products[i]
+		c.Tokens = append(c.Tokens, common.HexToAddress(offer.Product.Token))
+		add(offer, ramp.Mint, offer.Product.Materials)
+		add(offer, ramp.Burn, offer.Product.Outputs)
 	}
 	slices.SortFunc(c.Tokens, common.Address.Cmp)
 	c.Tokens = slices.Compact(c.Tokens)
@@ -60,7 +60,7 @@ func offerKey(token common.Address, d ramp.Direction, ids []string) string {
 
 // offersFor returns the products that an order may be for: those of its token and items that held when
 // it was accepted, or all of them if none did, and of these those that cost as much, if some do.
-func (c *Catalog) offersFor(o *ramp.Order, token common.Address, tokens ramp.Amount) []*Sold {
+func (c *Catalog) offersFor(o *ramp.Order, token common.Address, tokens ramp.Amount) []*Offer {
 	ids := make([]string, len(o.Assets))
 	for i := range o.Assets {
 		ids[i] = o.Assets[i].ID
@@ -69,16 +69,16 @@ func (c *Catalog) offersFor(o *ramp.Order, token common.Address, tokens ramp.Amo
 	if len(offers) <= 1 {
 		return offers
 	}
-	if held := filter(offers, func(s *Sold) bool { return s.held(o.AcceptedAt) }); len(held) > 0 {
-		offers = held
+	if valid := filter(offers, func(s *Offer) bool { return s.validAt(o.AcceptedAt) }); len(valid) > 0 {
+		offers = valid
 	}
-	if cost := filter(offers, func(s *Sold) bool { return s.costs(o, tokens) }); len(cost) > 0 {
+	if cost := filter(offers, func(s *Offer) bool { return s.costs(o, tokens) }); len(cost) > 0 {
 		offers = cost
 	}
 	return offers
 }
 
-func filter(offers []*Sold, want func(*Sold) bool) (wanted []*Sold) {
+func filter(offers []*Offer, want func(*Offer) bool) (wanted []*Offer) {
 	for _, s := range offers {
 		if want(s) {
 			wanted = append(wanted, s)

@@ -19,7 +19,7 @@ type Order struct {
 	User  common.Address
 	Units *big.Int // nil if the order cannot be compared
 
-	offers []*Sold // that it may be for; none if it is for no product
+	offers []*Offer // that it may be for; none if it is for no product
 }
 
 // Order returns what an order trades on the chain: some amount of one token.
@@ -56,7 +56,7 @@ func (t *Order) IsUser(account common.Address) bool {
 
 // Product returns the name of the product, or else the token.
 func (t *Order) Product() string {
-	if len(t.offers) == 0 || slices.ContainsFunc(t.offers, func(s *Sold) bool {
+	if len(t.offers) == 0 || slices.ContainsFunc(t.offers, func(s *Offer) bool {
 		return s.Product.Name != t.offers[0].Product.Name
 	}) {
 		return t.Token.Hex()
@@ -73,7 +73,7 @@ func (t *Order) Fits(moved *big.Int) bool {
 	if moved.Sign() <= 0 || moved.Cmp(t.Units) > 0 {
 		return false
 	}
-	return len(t.offers) == 0 || slices.ContainsFunc(t.offers, func(s *Sold) bool {
+	return len(t.offers) == 0 || slices.ContainsFunc(t.offers, func(s *Offer) bool {
 		const all = 10_000
 		net := new(big.Int).Mul(t.Units, big.NewInt(int64(all-s.Product.MintFeeBps)))
 		net.Sub(net, new(big.Int).Mul(moved, big.NewInt(all)))

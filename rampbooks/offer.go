@@ -6,10 +6,10 @@ import (
 	"github.com/token-ramp/ramp-go"
 )
 
-// Sold is a product with the time in which the game has sold it at this price. An order is judged
+// Offer is a product with the time in which the game has sold it at this price. An order is judged
 // by what held when it was accepted. To change a price, a fee, a name or a token, end the old product
 // and begin a new one.
-type Sold struct {
+type Offer struct {
 	Product ramp.Product `json:"product"`
 
 	// From and To are when the first order for it was accepted, and the last one. If From is zero,
@@ -19,10 +19,10 @@ type Sold struct {
 	To   time.Time `json:"to,omitzero"`
 }
 
-// Always returns products that the game sells at all times.
-func Always(products ...ramp.Product) (sold []Sold) {
+// Always returns offers of products that the game sells at all times.
+func Always(products ...ramp.Product) (offers []Offer) {
 	for _, product := range products {
-		sold = append(sold, Sold{Product: product})
+		offers = append(offers, Offer{Product: product})
 	}
-	return sold
+	return offers
 }
