@@ -141,6 +141,11 @@ func (m *transactionMatcher) settle(now time.Time) {
 	}
 }
 
+// wasListed reports whether the events of a transaction were listed, and waited for their order in vain.
+func (m *transactionMatcher) wasListed(hash common.Hash) bool {
+	return m.listed[maphash.Comparable(m.seed, hash)]
+}
+
 // pair judges an order and the events of its transaction.
 func (m *transactionMatcher) pair(o *trade.Order, events []ChainEvent) {
 	if orderlist.IsDamaged(&o.Order) {

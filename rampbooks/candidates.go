@@ -12,9 +12,9 @@ import (
 	"github.com/token-ramp/ramp-go/internal/orderlist"
 )
 
-// lookUp judges the events without an order by their transaction, and keeps those that fit
+// matchUnclaimed judges the events without an order by their transaction, and keeps those that fit
 // an order.
-func (c *comparison) lookUp(ctx context.Context) error {
+func (c *comparison) matchUnclaimed(ctx context.Context) error {
 	for _, transaction := range c.byTransaction.unclaimed {
 		stored, err := c.config.Store.OrderByTransaction(ctx, transaction[0].TxHash)
 		if errors.Is(err, ramp.ErrOrderUnknown) {
@@ -23,7 +23,7 @@ func (c *comparison) lookUp(ctx context.Context) error {
 				return failed
 			}
 			if kept != nil {
-				c.keptCandidates(transaction, kept)
+				c.addKeptCandidates(transaction, kept)
 				continue
 			}
 		}
@@ -38,7 +38,7 @@ func (c *comparison) lookUp(ctx context.Context) error {
 		case !errors.Is(err, ramp.ErrOrderUnknown):
 			return err
 		default:
-			if err := c.candidates(ctx, transaction); err != nil {
+			if err := c.addCandidates(ctx, transaction); err != nil {
 				return err
 			}
 		}
@@ -60,9 +60,9 @@ func (c *comparison) keptOrder(ctx context.Context, hash common.Hash) (*ramp.Ord
 	return &order, err
 }
 
-// keptCandidates are the candidates of a transaction that belongs to an order as the journal says: of an
+// addKeptCandidates adds the candidates of a transaction that belongs to an order as the journal says: of an
 // erased player, as before, when the address of the player told, or as a person has decided.
-func (c *comparison) keptCandidates(transaction []ChainEvent, o *ramp.Order) {
+func (c *comparison) addKeptCandidates(transaction []ChainEvent, o *ramp.Order) {
 	own, share := ownOf(c.catalog.Order(*o), transaction)
 	var events []candidate
 	for i, e := range transaction {
@@ -75,12 +75,12 @@ func (c *comparison) keptCandidates(transaction []ChainEvent, o *ramp.Order) {
 	c.byAmount.add(events)
 }
 
-// candidates looks up the orders that the events of a transaction may belong to, and judges
+// addCandidates looks up the orders that the events of a transaction may belong to, and judges
 // the events without any.
-func (c *comparison) candidates(ctx context.Context, transaction []ChainEvent) error {
+func (c *comparison) addCandidates(ctx context.Context, transaction []ChainEvent) error {
 	var events []candidate
 	for _, e := range transaction {
-		one, err := c.candidate(ctx, e)
+		one, err := c.candidateOf(ctx, e)
 		if err != nil {
 			return err
 		}
@@ -90,9 +90,9 @@ func (c *comparison) candidates(ctx context.Context, transaction []ChainEvent) e
 	return nil
 }
 
-// candidate returns an event and the orders that it may belong to. If some were accepted
+// candidateOf returns an event and the orders that it may belong to. If some were accepted
 // in the day before the event, the older ones are left out.
-func (c *comparison) candidate(ctx context.Context, e ChainEvent) (candidate, error) {
+func (c *comparison) candidateOf(ctx context.Context, e ChainEvent) (candidate, error) {
 	const near = 24 * time.Hour
 	if c.user != e.User { // dust is often of one user
 		orders, err := c.scope.All(orderlist.Of(ctx, c.config.Store.UserOrders, e.User.Hex()))

@@ -11,8 +11,8 @@ import (
 	"github.com/token-ramp/ramp-go/internal/orderlist"
 )
 
-// describe says what the orders of decisions are about.
-func (c *comparison) describe(ctx context.Context, decisions []DecisionRow) error {
+// describeDecisions says what the orders of decisions are about.
+func (c *comparison) describeDecisions(ctx context.Context, decisions []DecisionRow) error {
 	for i := range decisions {
 		d := &decisions[i]
 		if d.Order == uuid.Nil {

@@ -78,7 +78,9 @@ func (c *comparison) countFitting(events []ChainEvent, order *ramp.Order) (n int
 }
 
 // proveFitting marks the findings whose transaction proves the end of their order, and counts them.
-func (c *comparison) proveFitting(ctx context.Context, findings []*Finding, orders []ramp.Order) (n int, err error) {
+func (c *comparison) proveFitting(
+	ctx context.Context, findings []*Finding, orders []ramp.Order,
+) (n int, err error) {
 	sent, receipts := make([]ramp.Transaction, len(findings)), make([]ramp.Receipt, len(findings))
 	var calls []ramp.BatchCall
 	for i, f := range findings {

@@ -111,8 +111,10 @@ func (r *Reconciler) waitForLock(ctx context.Context, p position) (unlock func()
 }
 
 // logFindings logs what the books found, and returns it. A finding that is known is information only.
-func (r *Reconciler) logFindings(ctx context.Context, books *Reconciliation, known map[string]bool) map[string]bool {
-	found := map[string]bool{}
+func (r *Reconciler) logFindings(
+	ctx context.Context, books *Reconciliation, known map[string]bool,
+) (found map[string]bool) {
+	found = map[string]bool{}
 	say := func(finding, more []any) {
 		key, level := fmt.Sprint(finding...), slog.LevelError
 		if known[key] {

@@ -76,7 +76,7 @@ func (c *comparison) matches(ctx context.Context, orders []ramp.Order) (map[uuid
 		return nil, err
 	}
 	c.byAmount.matched = map[uuid.UUID]common.Hash{}
-	if err := c.lookUp(ctx); err != nil {
+	if err := c.matchUnclaimed(ctx); err != nil {
 		return nil, err
 	}
 	c.byAmount.resolve(nil, nil, nil)

@@ -63,7 +63,8 @@ func TestPiecesOfOneTransactionAreOneEvent(t *testing.T) {
 	next := minted(2, 5, noon)
 	sum := minted(1, 3, noon)
 	sum.parts = []*big.Int{piece.units, piece.units, piece.units}
-	assert.Equal(t, [][]ChainEvent{{sum, other}, {next}}, groupByTransaction([]ChainEvent{piece, piece, other, piece, next}))
+	assert.Equal(t, [][]ChainEvent{{sum, other}, {next}},
+		groupByTransaction([]ChainEvent{piece, piece, other, piece, next}))
 }
 
 func TestTheFeeThatIsKnownDecidesWhatFits(t *testing.T) {

@@ -49,7 +49,7 @@ func (c *comparison) merge(ctx context.Context) error {
 		}
 		if n%5000 == 0 {
 			c.byTransaction.settle(now)
-			if err := c.lookUp(ctx); err != nil {
+			if err := c.matchUnclaimed(ctx); err != nil {
 				return err
 			}
 			if len(c.byTransaction.unseen) >= 100 {

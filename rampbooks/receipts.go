@@ -3,7 +3,6 @@ package rampbooks
 import (
 	"context"
 	"fmt"
-	"hash/maphash"
 	"slices"
 	"strings"
 
@@ -72,12 +71,10 @@ func (c *comparison) checkReceipt(ctx context.Context, o *ramp.Order, receipt *r
 			}
 			c.byTransaction.pair(c.catalog.Order(*o), slices.Concat(events...))
 			orders, err := c.scope.All(orderlist.Of(ctx, c.config.Store.UserOrders, o.UserAddress))
-			if slices.ContainsFunc(orders,
-				func(other ramp.Order) bool {
-					return other.UUID != o.UUID &&
-						strings.EqualFold(other.TxHash, o.TxHash)
-				}) {
-				c.byTransaction.shared = append(c.byTransaction.shared, *o) // with one that is older than those that were read
+			if slices.ContainsFunc(orders, func(other ramp.Order) bool {
+				return other.UUID != o.UUID && strings.EqualFold(other.TxHash, o.TxHash)
+			}) { // with one that is older than those that were read
+				c.byTransaction.shared = append(c.byTransaction.shared, *o)
 			}
 			return err
 		}
@@ -92,7 +89,7 @@ func (c *comparison) checkReceipt(ctx context.Context, o *ramp.Order, receipt *r
 // other, such as a stolen mint.
 func (c *comparison) checkListed() error {
 	for _, o := range c.unlisted {
-		if hash := common.HexToHash(o.TxHash); !c.byTransaction.listed[maphash.Comparable(c.byTransaction.seed, hash)] {
+		if hash := common.HexToHash(o.TxHash); !c.byTransaction.wasListed(hash) {
 			return fmt.Errorf("the node shows transaction %s of order %s, and lists none of its events: "+
 				"its index is broken, pruned or not built yet, so ask another node", hash, o.UUID)
 		}

@@ -86,7 +86,7 @@ func (c *comparison) run(ctx context.Context) (*Reconciliation, error) {
 	if books.Stalled, err = c.stalled(ctx); err != nil {
 		return nil, err
 	}
-	if err := c.matchRest(ctx); err != nil {
+	if err := c.matchUnmatched(ctx); err != nil {
 		return nil, err
 	}
 	if err := c.countWaiting(ctx, books); err != nil {
@@ -96,7 +96,7 @@ func (c *comparison) run(ctx context.Context) (*Reconciliation, error) {
 		return nil, err
 	}
 	c.report(books)
-	if err := c.describe(ctx, books.Decisions); err != nil {
+	if err := c.describeDecisions(ctx, books.Decisions); err != nil {
 		return nil, err
 	}
 	if err := c.addRefusals(ctx, books.Findings); err != nil {

@@ -12,7 +12,9 @@ import (
 
 // reconcileSince reconciles from a time, or else from a position, until another time, or else now. Whoever
 // gives the time decides what the books of a position are about from now on.
-func (r *Reconciler) reconcileSince(ctx context.Context, p position, s span) (*Reconciliation, []Line, error) {
+func (r *Reconciler) reconcileSince(
+	ctx context.Context, p position, s span,
+) (*Reconciliation, []Line, error) {
 	if err := r.made(); err != nil {
 		return nil, nil, err
 	}

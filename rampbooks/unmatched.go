@@ -13,22 +13,12 @@ import (
 	"github.com/token-ramp/ramp-go/internal/orderlist"
 )
 
-// matchRest looks up what has no partner by its transaction: the orders of the user of each
+// matchUnmatched looks up what has no partner by its transaction: the orders of the user of each
 // event, and the older events of the user of each order.
-func (c *comparison) matchRest(ctx context.Context) error {
-	var waiting []ramp.Order
-	for _, d := range []ramp.Direction{ramp.Mint, ramp.Burn} {
-		list := func(page ramp.OrderPage) ([]ramp.Order, error) {
-			if page.After.UUID == uuid.Nil { // what waited before the period was found then
-				page.After = ramp.Order{UUID: uuid.Max, AcceptedAt: c.from.Add(-maxDelay - time.Millisecond)}
-			}
-			return c.config.Store.Waiting(ctx, d, c.to.Add(-maxDelay), page)
-		}
-		orders, err := c.scope.All(list)
-		if err != nil {
-			return err
-		}
-		waiting = append(waiting, orders...)
+func (c *comparison) matchUnmatched(ctx context.Context) error {
+	waiting, err := c.waitedTooLong(ctx)
+	if err != nil {
+		return err
 	}
 	ended := slices.Concat(c.byTransaction.withoutHash, c.byTransaction.lateFailures)
 	older, err := c.olderOf(ctx, ended)
@@ -41,18 +31,46 @@ func (c *comparison) matchRest(ctx context.Context) error {
 	}
 	older = append(older, kept...)
 	isKnown := func(transaction []ChainEvent) bool { return c.known[transaction[0].TxHash] }
-	c.byTransaction.unclaimed = append(append(c.byTransaction.unclaimed, slices.DeleteFunc(older, isKnown)...), c.older...)
-	if err := c.lookUp(ctx); err != nil {
+	older = append(slices.DeleteFunc(older, isKnown), c.older...)
+	c.byTransaction.unclaimed = append(c.byTransaction.unclaimed, older...)
+	if err := c.matchUnclaimed(ctx); err != nil {
 		return err
 	}
 	for _, transaction := range c.byTransaction.others {
-		if err := c.candidates(ctx, transaction); err != nil {
+		if err := c.addCandidates(ctx, transaction); err != nil {
 			return err
 		}
 	}
 	if c.displaced, err = c.settleDifferences(ctx); err != nil {
 		return err
 	}
+	if err := c.findShared(ctx); err != nil {
+		return err
+	}
+	c.byAmount.resolve(waiting, c.byTransaction.withoutHash, c.displaced)
+	return nil
+}
+
+// waitedTooLong returns the orders whose results should have come by the end of the period. Earlier books
+// have found those that waited too long before it.
+func (c *comparison) waitedTooLong(ctx context.Context) (waiting []ramp.Order, err error) {
+	for _, d := range []ramp.Direction{ramp.Mint, ramp.Burn} {
+		orders, err := c.scope.All(func(page ramp.OrderPage) ([]ramp.Order, error) {
+			if page.After.UUID == uuid.Nil {
+				page.After = ramp.Order{UUID: uuid.Max, AcceptedAt: c.from.Add(-maxDelay - time.Millisecond)}
+			}
+			return c.config.Store.Waiting(ctx, d, c.to.Add(-maxDelay), page)
+		})
+		if err != nil {
+			return nil, err
+		}
+		waiting = append(waiting, orders...)
+	}
+	return waiting, nil
+}
+
+// findShared reports the orders whose transaction had ended another one.
+func (c *comparison) findShared(ctx context.Context) error {
 	for _, o := range c.byTransaction.shared {
 		orders := []ramp.Order{o}
 		hash := common.HexToHash(o.TxHash)
@@ -66,7 +84,6 @@ func (c *comparison) matchRest(ctx context.Context) error {
 		c.findings.add(SharedTransaction, ByTransaction, "its transaction has ended another order, too",
 			nil, orders...)
 	}
-	c.byAmount.resolve(waiting, c.byTransaction.withoutHash, c.displaced)
 	return nil
 }
 
@@ -77,7 +94,7 @@ func (c *comparison) settleDifferences(ctx context.Context) (lost map[uuid.UUID]
 	for _, d := range c.byTransaction.differing {
 		orders := []ramp.Order{d.order.Order}
 		for _, e := range d.events {
-			one, err := c.candidate(ctx, e)
+			one, err := c.candidateOf(ctx, e)
 			if err != nil {
 				return nil, err
 			}
