@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 const hash32 = "0x00000000000000000000000000000000000000000000000000000000000000aa"
@@ -83,7 +84,7 @@ func TestEachMethodAsksAndReadsAsTheInterfaceHasIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newNode(t, says(200, result(test.answer)))
-			got := ramp.Must(test.call(n.client()))
+			got := must.Get(test.call(n.client()))(t)
 			assert.EqualValues(t, test.want, got)
 			assert.Equal(t, []string{`{"jsonrpc":"2.0","id":ID,"method":` + test.asked + `}`}, n.asked())
 			assert.Equal(t, http.MethodPost, n.request().Method)
@@ -146,7 +147,7 @@ func TestWhatIsNeitherAmountNorFilterIsNotSent(t *testing.T) {
 	}
 	assert.Empty(t, n.asked())
 	largest := new(big.Int).Sub(new(big.Int).Lsh(common.Big1, 256), common.Big1)
-	ramp.Must(n.client().CallContract(t.Context(), ramp.TransactionRequest{Value: largest}, ramp.Latest))
+	must.Get(n.client().CallContract(t.Context(), ramp.TransactionRequest{Value: largest}, ramp.Latest))(t)
 	assert.Contains(t, n.asked()[0], `"value":"0x`+strings.Repeat("f", 64)+`"`)
 }
 
@@ -189,14 +190,14 @@ const (
 
 func TestTransactionsOfAnyTypeAreRead(t *testing.T) {
 	n := newNode(t, says(200, result(feeDelegated)))
-	tx := ramp.Must(n.client().Transaction(t.Context(), common.MaxHash))
+	tx := must.Get(n.client().Transaction(t.Context(), common.MaxHash))(t)
 	assert.Equal(t, feeDelegated, string(tx.Raw)) // FuzzAgainstEncodingJSON compares each field
 	assert.Equal(t, common.HexToHash("0xbb"), tx.Hash, "the node's, never recomputed")
 	assert.Equal(t, common.HexToAddress("0xfee0"), tx.FeePayer)
 	assert.Equal(t, "1112 436 3", fmt.Sprint(tx.ChainID, tx.BlockNumber, tx.FR))
 
 	n = newNode(t, says(200, result(unknownType)))
-	tx = ramp.Must(n.client().Transaction(t.Context(), common.MaxHash))
+	tx = must.Get(n.client().Transaction(t.Context(), common.MaxHash))(t)
 	assert.Equal(t, unknownType, string(tx.Raw))
 	assert.Equal(t, "107", tx.Type.String())
 	assert.Nil(t, tx.To)
@@ -219,7 +220,7 @@ func TestBlocksAreRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			text := `{"number":"0x1b4","transactions":` + test.transactions + `}`
 			n := newNode(t, says(200, result(text)))
-			b := ramp.Must(n.client().BlockByNumber(t.Context(), ramp.Latest, true))
+			b := must.Get(n.client().BlockByNumber(t.Context(), ramp.Latest, true))(t)
 			assert.Equal(t, text, string(b.Raw))
 			assert.Equal(t, test.hashes, b.TransactionHashes)
 			require.Len(t, b.Transactions, test.whole)
@@ -241,10 +242,10 @@ func TestBlocksAreRead(t *testing.T) {
 // Some nodes write the receiver of a creation so.
 func TestAnEmptyAddressIsNone(t *testing.T) {
 	n := newNode(t, says(200, result(`{"hash":"`+hash32+`","to":"0x"}`)))
-	tx := ramp.Must(n.client().Transaction(t.Context(), common.MaxHash))
+	tx := must.Get(n.client().Transaction(t.Context(), common.MaxHash))(t)
 	assert.Nil(t, tx.To)
 	n = newNode(t, says(200, result(`{"status":"0x1","to":"0x","contractAddress":"0x"}`)))
-	receipt := ramp.Must(n.client().Receipt(t.Context(), common.MaxHash))
+	receipt := must.Get(n.client().Receipt(t.Context(), common.MaxHash))(t)
 	assert.Zero(t, receipt.To)
 	assert.Zero(t, receipt.ContractAddress)
 }
@@ -356,7 +357,7 @@ func TestQuantityReadsEveryFormThatChainsWrite(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			q := ramp.NewQuantity(99) // what was there before must not show through
 			require.NoError(t, json.Unmarshal([]byte(tt.json), &q))
-			written := ramp.Must(json.Marshal(q))
+			written := must.Get(json.Marshal(q))(t)
 			assert.Equal(t, tt.written, string(written))
 
 			if tt.want == "" {
@@ -455,10 +456,10 @@ func TestReceiptStatusInEveryForm(t *testing.T) {
 }
 
 func TestReceiptIsWrittenWithArrays(t *testing.T) {
-	written := ramp.Must(json.Marshal(ramp.Receipt{Status: ramp.NewQuantity(0), Logs: []ramp.Log{{}}}))
+	written := must.Get(json.Marshal(ramp.Receipt{Status: ramp.NewQuantity(0), Logs: []ramp.Log{{}}}))(t)
 	assert.Contains(t, string(written), `"topics":[]`)
 
-	written = ramp.Must(json.Marshal(ramp.Receipt{Status: ramp.NewQuantity(0)}))
+	written = must.Get(json.Marshal(ramp.Receipt{Status: ramp.NewQuantity(0)}))(t)
 	assert.Contains(t, string(written), `"logs":[]`)
 }
 

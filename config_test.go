@@ -14,13 +14,14 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 // A new field needs a test.
 func TestEveryFieldOfAConfigIsSetInATest(t *testing.T) {
 	var tests strings.Builder
-	for _, file := range ramp.Must(filepath.Glob("*_test.go")) {
-		tests.Write(ramp.Must(os.ReadFile(file)))
+	for _, file := range must.Get(filepath.Glob("*_test.go"))(t) {
+		tests.Write(must.Get(os.ReadFile(file))(t))
 	}
 	for _, config := range []any{ramp.HandlerConfig{}, ramp.TermsConfig{}, ramp.ClientConfig{}, ramp.RPCConfig{}} {
 		for _, field := range reflect.VisibleFields(reflect.TypeOf(config)) {
@@ -52,14 +53,14 @@ func TestConfigsAreCopied(t *testing.T) {
 	wire := &overWire{Transport: &chain{head: 7}}
 	client := &http.Client{Transport: wire}
 	header := http.Header{"X-Api-Key": {"k"}}
-	rpc := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", Header: header, HTTPClient: client}))
-	api := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com", Key: testKey(),
-		HTTPClient: client}))
+	rpc := must.Get(ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", Header: header, HTTPClient: client}))(t)
+	api := must.Get(ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com", Key: testKey(),
+		HTTPClient: client}))(t)
 	header["X-Api-Key"][0] = "another"
 	header.Set("X-More", "more")
 	client.Transport = &script{steps: steps{disconnect}}
 
-	ramp.Must(rpc.BlockNumber(t.Context()))
+	must.Get(rpc.BlockNumber(t.Context()))(t)
 	assert.Equal(t, "k", wire.asked.Header.Get("X-Api-Key"))
 	assert.Empty(t, wire.asked.Header.Get("X-More"))
 	assert.Nil(t, client.CheckRedirect)

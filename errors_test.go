@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 var sentinels = []error{
@@ -116,12 +117,12 @@ func TestRejectionText(t *testing.T) {
 
 // encoding/json writes invalid UTF-8 differently under each of its versions.
 func TestCodeIsWrittenAsUTF8(t *testing.T) {
-	b := Must(json.Marshal(Response[struct{}]{ErrorCode: "BAD_\xff"}))
+	b := must.Get(json.Marshal(Response[struct{}]{ErrorCode: "BAD_\xff"}))(t)
 	assert.Equal(t, "{\"success\":false,\"errorCode\":\"BAD_\ufffd\",\"data\":null}", string(b))
 }
 
 func TestMustPanicsWithTheError(t *testing.T) {
-	assert.Equal(t, 7, Must(7, nil))
+	assert.Equal(t, 7, must.Get(7, nil)(t))
 	_, err := NewTerms(TermsConfig{})
-	assert.PanicsWithError(t, err.Error(), func() { Must(NewTerms(TermsConfig{})) })
+	assert.PanicsWithError(t, err.Error(), func() { must.Get(NewTerms(TermsConfig{}))(t) })
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
@@ -62,7 +63,7 @@ func tree(t testing.TB, b []byte) any {
 // same fields, and each number digit by digit.
 func assertWrittenBack(t *testing.T, name string, v any) {
 	t.Helper()
-	written := ramp.Must(json.Marshal(v))
+	written := must.Get(json.Marshal(v))(t)
 	assert.Equal(t, tree(t, golden(name)), tree(t, written), "%s is not written back unchanged", name)
 }
 
@@ -148,7 +149,7 @@ func TestGoldenInitializeResponse(t *testing.T) {
 	}
 	digits := ramp.InitializeResponse{Code: 200, Message: "OK", UUID: strings.ReplaceAll(goldenMint, "-", "")}
 	var read ramp.InitializeResponse
-	require.NoError(t, json.Unmarshal(ramp.Must(json.Marshal(digits)), &read))
+	require.NoError(t, json.Unmarshal(must.Get(json.Marshal(digits))(t), &read))
 	assert.Equal(t, digits, read, "the notation stays")
 }
 
@@ -158,7 +159,7 @@ func TestNet(t *testing.T) {
 		r := readGolden[ramp.Result](t, name)
 		return r.Intent.Net()
 	}
-	assert.Equal(t, amount("8"), ramp.Must(net("6-result-mint.json")))
+	assert.Equal(t, amount("8"), must.Get(net("6-result-mint.json"))(t))
 	_, err := net("6-result-absent-fields.json")
 	assert.Equal(t, "intent.actual", as[*ramp.InvalidError](t, err).Fields[0].Path)
 	for _, text := range []string{"8 tokens", "0x8", "", strings.Repeat("9", 300)} {
@@ -238,24 +239,24 @@ func TestGoldenValidates(t *testing.T) {
 			Intent: burnIntent()},
 			ramp.Effect{}}, // a burn takes nothing at validate
 	} {
-		got := ramp.Must(ramp.ParseValidate(golden(name)))
+		got := must.Get(ramp.ParseValidate(golden(name)))(t)
 		assert.Len(t, got.UserSig, 2+2*65)
 		want.request.UserAddress, want.request.ProjectID, want.request.Raw = goldenUser, goldenProject, golden(name)
 		want.request.UserSig = cmp.Or(want.request.UserSig, got.UserSig)
 		assert.Equal(t, &want.request, got)
 		assertWrittenBack(t, name, got)
-		assert.Equal(t, want.effect, ramp.Must(got.Intent.Effect(ramp.OrderAccepted)))
+		assert.Equal(t, want.effect, must.Get(got.Intent.Effect(ramp.OrderAccepted))(t))
 	}
 }
 
 func TestGoldenValidateWithUnknownFields(t *testing.T) {
 	const name = "2.5-validate-unknown-fields.json"
-	got := ramp.Must(ramp.ParseValidate(golden(name)))
+	got := must.Get(ramp.ParseValidate(golden(name)))(t)
 	assert.Equal(t, ramp.MethodBurn, got.Intent.Method, "unchanged")
 	assert.Equal(t, ramp.AssetType("erc20"), got.Intent.From[0].Type, "unchanged")
 	assert.Len(t, got.UserSig, 2*65, "without 0x, unchanged")
 	assert.JSONEq(t, `{"pool":"b","slots":[1,2]}`, string(got.Intent.TargetCandidate))
-	direction := ramp.Must(got.Intent.Direction())
+	direction := must.Get(got.Intent.Direction())(t)
 	assert.Equal(t, ramp.Burn, direction)
 
 	assert.Equal(t, golden(name), []byte(got.Raw), "Raw is the body, byte for byte")
@@ -343,7 +344,7 @@ func goldenReceipt(tx common.Hash, status, kind string, filter hexutil.Bytes, lo
 // them away for a comparison.
 func parseGoldenResult(t *testing.T, name string) *ramp.Result {
 	t.Helper()
-	got := ramp.Must(ramp.ParseResult(golden(name)))
+	got := must.Get(ramp.ParseResult(golden(name)))(t)
 	assert.Equal(t, golden(name), []byte(got.Raw), "Raw is the body, byte for byte")
 	receipt := tree(t, golden(name)).(map[string]any)["receipt"]
 	assert.Equal(t, receipt, tree(t, got.Receipt.Raw), "Raw is the receipt")
@@ -382,7 +383,7 @@ func TestGoldenResults(t *testing.T) {
 			Receipt: goldenReceipt(tx, want.status, want.kind, filter, logs), Intent: want.intent}, got)
 		assertWrittenBack(t, name, got)
 		assert.Equal(t, want.status == `"0x1"`, got.Succeeded())
-		assert.Equal(t, want.effect, ramp.Must(got.Intent.Effect(got.Outcome())))
+		assert.Equal(t, want.effect, must.Get(got.Intent.Effect(got.Outcome()))(t))
 	}
 }
 
@@ -400,7 +401,7 @@ func TestGoldenResultWithFieldsAbsent(t *testing.T) {
 	assert.True(t, got.Succeeded())
 
 	// Quantities and options that were absent stay absent.
-	written := ramp.Must(json.Marshal(got))
+	written := must.Get(json.Marshal(got))(t)
 	has := map[string]bool{}
 	paths("", tree(t, written), has)
 	for _, path := range []string{
@@ -414,8 +415,8 @@ func TestGoldenResultWithFieldsAbsent(t *testing.T) {
 
 func TestGoldenResultWithUnknownFields(t *testing.T) {
 	const name = "6-result-unknown-fields.json"
-	got := ramp.Must(ramp.ParseResult(golden(name)))
-	kind := ramp.Must(got.Receipt.Type.Uint64())
+	got := must.Get(ramp.ParseResult(golden(name)))(t)
+	kind := must.Get(got.Receipt.Type.Uint64())(t)
 	assert.EqualValues(t, 0x7f, kind)
 	assert.Equal(t, ramp.AssetType("ERC1155"), got.Intent.To[0].Type)
 	assert.Equal(t, "1763693459", got.Receipt.Logs[0].BlockTimestamp.String())
@@ -436,7 +437,7 @@ func TestGoldenReceiptOverJSONRPC(t *testing.T) {
 	want.FeePayer = common.HexToAddress("0x9a1fc3d7b5e86240c9d1f7a3b8e4526d0f7c1a93")
 	assert.Equal(t, want, got)
 
-	written := ramp.Must(json.Marshal(got))
+	written := must.Get(json.Marshal(got))(t)
 	file := tree(t, golden(name)).(map[string]any)
 	assert.Nil(t, file["contractAddress"])
 	file["contractAddress"] = common.Address{}.Hex() // null is written in the shape of the webhook
@@ -446,7 +447,7 @@ func TestGoldenReceiptOverJSONRPC(t *testing.T) {
 // Every field of a wire type must be in a golden file.
 func TestEveryWireFieldIsInAGoldenFile(t *testing.T) {
 	shown := map[string]bool{}
-	files := ramp.Must(filepath.Glob("testdata/*.json"))
+	files := must.Get(filepath.Glob("testdata/*.json"))(t)
 	for _, file := range files {
 		in := map[string]bool{}
 		paths("", tree(t, golden(filepath.Base(file))), in)

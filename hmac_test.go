@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/internal/test/racedetector"
 )
 
@@ -114,14 +115,14 @@ func TestBase64URLKeyIsStrict(t *testing.T) {
 			assertKeyRejected(t, key, err)
 		})
 	}
-	key := ramp.Must(ramp.Base64URLKey("_w"))
+	key := must.Get(ramp.Base64URLKey("_w"))(t)
 	assert.Equal(t, reference([]byte{0xff}, []byte("x")), key.Sign([]byte("x")))
 }
 
 func TestBytesKeyUsesTheBytes(t *testing.T) {
 	padded, err := base64.StdEncoding.DecodeString("+/8Kc2FsdA==") // neither UTF-8 nor base64url
 	require.NoError(t, err)
-	key := ramp.Must(ramp.BytesKey(padded))
+	key := must.Get(ramp.BytesKey(padded))(t)
 	want := reference(padded, []byte("x"))
 	padded[0] = 0
 	assert.Equal(t, want, key.Sign([]byte("x")), "the bytes are copied")
@@ -177,7 +178,7 @@ func reference(key, body []byte) string {
 func TestHMACKeysOfEveryLength(t *testing.T) {
 	for n := 1; n <= 200; n++ { // 64 is the block of SHA-256: longer keys are hashed first
 		raw := bytes.Repeat([]byte{byte(n)}, n)
-		key := ramp.Must(ramp.Base64URLKey(base64.RawURLEncoding.EncodeToString(raw)))
+		key := must.Get(ramp.Base64URLKey(base64.RawURLEncoding.EncodeToString(raw)))(t)
 		body := bytes.Repeat([]byte("b"), n*7)
 		assert.Equal(t, reference(raw, body), key.Sign(body), "%d bytes", n)
 	}
@@ -222,16 +223,16 @@ func mustDigit(c byte) int { return strings.IndexByte("0123456789abcdef", c) }
 // Two programs compare their keys without showing them.
 func TestAFingerprintTellsKeysApart(t *testing.T) {
 	const text = "YW5vdGhlciBrZXk"
-	asText, decoded := ramp.Must(ramp.TextKey(text)), ramp.Must(ramp.Base64URLKey(text))
+	asText, decoded := must.Get(ramp.TextKey(text))(t), must.Get(ramp.Base64URLKey(text))(t)
 	assert.Regexp(t, "^[0-9a-f]{8}$", asText.Fingerprint())
-	assert.Equal(t, asText.Fingerprint(), ramp.Must(ramp.BytesKey([]byte(text))).Fingerprint())
+	assert.Equal(t, asText.Fingerprint(), must.Get(ramp.BytesKey([]byte(text)))(t).Fingerprint())
 	assert.NotEqual(t, asText.Fingerprint(), decoded.Fingerprint(), "the encoding counts")
 	assert.Equal(t, asText.Fingerprint(), asText.WithPrevious(decoded).Fingerprint(), "it is that of the newest")
 	assert.Empty(t, ramp.HMACKey{}.Fingerprint())
 }
 
 func TestAKeyIsRedactedFromATextOfOthers(t *testing.T) {
-	key := ramp.Must(ramp.TextKey("a/key of+the console")).WithPrevious(ramp.Must(ramp.Base64URLKey("cHJldmlvdXM")))
+	key := must.Get(ramp.TextKey("a/key of+the console"))(t).WithPrevious(must.Get(ramp.Base64URLKey("cHJldmlvdXM"))(t))
 	assert.Equal(t, "RAMP_HMAC_KEY=[redacted] [redacted] [redacted], then [redacted] or [redacted]",
 		key.Redact("RAMP_HMAC_KEY=a/key of+the console a%2Fkey+of%2Bthe+console a\\/key of+the console, "+
 			"then cHJldmlvdXM or previous"))
@@ -260,7 +261,7 @@ func TestZeroHMACKeyFailsClosed(t *testing.T) {
 func TestRotatedKeySignsWithTheNewestAndVerifiesWithAll(t *testing.T) {
 	body := []byte(hmacBody)
 	key := func(text string) ramp.HMACKey {
-		return ramp.Must(ramp.TextKey(text))
+		return must.Get(ramp.TextKey(text))(t)
 	}
 	newest, older, oldest := key("key-3"), key("key-2"), key("key-1")
 	ring := newest.WithPrevious(older, oldest)

@@ -21,6 +21,7 @@ import (
 
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/loopback"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 func testRequest() ramp.InitializeRequest {
@@ -63,7 +64,7 @@ func TestInitializeSendsTheBytesThatItSigned(t *testing.T) {
 	client := service.api(ramp.ClientConfig{URL: "/v1/", Now: func() time.Time { return now }})
 
 	request := testRequest()
-	got := ramp.Must(client.Initialize(t.Context(), request))
+	got := must.Get(client.Initialize(t.Context(), request))(t)
 	assert.Equal(t, goldenMint, got.UUID.String())
 	assert.Equal(t, now.Add(5*time.Minute), got.ExpiresAt)
 	assert.Equal(t, testRequest(), request, "the caller's request is left alone")
@@ -127,7 +128,7 @@ func TestTheFailuresOfTheInterfaceAreSentinels(t *testing.T) {
 		{"7.1-network-invalid.json", "Internal Server Error", "ramp not exists", 500, ramp.ErrUnknownNetwork,
 			"(check intent.network)"},
 	}
-	source := ramp.Must(os.ReadFile("errors.go"))
+	source := must.Get(os.ReadFile("errors.go"))(t)
 	require.Len(t, failures, strings.Count(string(source), "(interface 7.1"), "one for each sentinel of 7.1")
 	for _, tt := range failures {
 		for _, status := range []int{200, 400, 401, 429, 500, 502, 503} { // which one, the interface does not say
@@ -263,7 +264,7 @@ func initializeWith(t *testing.T, ctx context.Context, s *script, c ramp.ClientC
 	t.Helper()
 	s.start = time.Now()
 	c.URL, c.Key, c.HTTPClient = "https://api.example.com", testKey(), &http.Client{Transport: s}
-	client := ramp.Must(ramp.NewClient(c))
+	client := must.Get(ramp.NewClient(c))(t)
 	_, err := client.Initialize(ctx, testRequest())
 	return err
 }
@@ -362,9 +363,9 @@ func TestACallIsValidFromTheAttemptThatSucceeded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{start: time.Now(), steps: []func(*http.Request) (*http.Response, error){
 			status(429, map[string]string{"Retry-After": "20"}, ""), status(200, nil, okAnswer)}}
-		client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com", Key: testKey(),
-			HTTPClient: &http.Client{Transport: s}}))
-		got := ramp.Must(client.Initialize(t.Context(), testRequest()))
+		client := must.Get(ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com", Key: testKey(),
+			HTTPClient: &http.Client{Transport: s}}))(t)
+		got := must.Get(client.Initialize(t.Context(), testRequest()))(t)
 		assert.Equal(t, s.start.Add(20*time.Second+ramp.UUIDValidity), got.ExpiresAt)
 	})
 }
@@ -393,8 +394,8 @@ func TestAClientThatCannotWorkIsNotMade(t *testing.T) {
 func TestInitializeLogsWithoutSecrets(t *testing.T) {
 	var log bytes.Buffer
 	logger := slog.New(slog.NewJSONHandler(&log, nil))
-	ramp.Must(newNode(t, says(200, okAnswer)).api(ramp.ClientConfig{Logger: logger}).Initialize(t.Context(),
-		testRequest()))
+	must.Get(newNode(t, says(200, okAnswer)).api(ramp.ClientConfig{Logger: logger}).Initialize(t.Context(),
+		testRequest()))(t)
 	_, err := newNode(t, says(500, "oops")).api(ramp.ClientConfig{Logger: logger}).Initialize(t.Context(),
 		testRequest())
 	require.Error(t, err)
@@ -468,12 +469,12 @@ func TestAReasonThatTheInterfaceDoesNotListIsShown(t *testing.T) {
 
 func TestWhyTheServiceWasNotReachedIsShown(t *testing.T) {
 	because := func(transport http.RoundTripper, address string) error {
-		client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: address, Key: testKey(), Retries: -1,
-			HTTPClient: &http.Client{Transport: transport}}))
+		client := must.Get(ramp.NewClient(ramp.ClientConfig{URL: address, Key: testKey(), Retries: -1,
+			HTTPClient: &http.Client{Transport: transport}}))(t)
 		_, err := client.Initialize(t.Context(), testRequest())
 		return err
 	}
-	listener := ramp.Must(loopback.Listen())
+	listener := must.Get(loopback.Listen())(t)
 	require.NoError(t, listener.Close())
 	assert.ErrorContains(t, because(nil, "http://"+listener.Addr().String()), "connection refused")
 

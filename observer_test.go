@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/internal/test/racedetector"
 	"github.com/token-ramp/ramp-go/rampproof"
 )
@@ -186,11 +187,11 @@ func TestTheContextOfAnObserverReachesWhatIsWithin(t *testing.T) {
 	var w watcher
 	var within []string
 	see := func(ctx context.Context) { within = append(within, ctx.Value(path{}).(string)) }
-	node := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", ChainID: 1112, Observer: w.observer(),
+	node := must.Get(ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", ChainID: 1112, Observer: w.observer(),
 		HTTPClient: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
 			see(r.Context())
 			return (&chain{receipt: string(onChain().bytes()), head: 10}).RoundTrip(r)
-		})}}))
+		})}}))(t)
 	store := &ramp.MemoryStore{Apply: func(ctx context.Context, step ramp.Step) error {
 		if step.Order.State != ramp.OrderAccepted {
 			see(ctx)
@@ -214,9 +215,9 @@ func TestAnObserverSeesEveryAttemptOfAClient(t *testing.T) {
 		var w watcher
 		client := &http.Client{Transport: &script{steps: steps{disconnect, status(503, nil, ""),
 			status(200, nil, okAnswer)}}}
-		api := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com", Key: testKey(),
-			HTTPClient: client, Observer: w.observer()}))
-		ramp.Must(api.Initialize(t.Context(), testRequest()))
+		api := must.Get(ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com", Key: testKey(),
+			HTTPClient: client, Observer: w.observer()}))(t)
+		must.Get(api.Initialize(t.Context(), testRequest()))(t)
 		const attempt = "start attempt initialize, end attempt initialize, "
 		assert.Equal(t, "start initialize initialize, "+attempt+attempt+attempt+"end initialize initialize", w.take())
 		var rejected *ramp.APIError
@@ -227,8 +228,8 @@ func TestAnObserverSeesEveryAttemptOfAClient(t *testing.T) {
 		assert.Greater(t, w.ended[3].Duration, 250*time.Millisecond, "with its delays")
 
 		client = &http.Client{Transport: &script{steps: steps{status(503, nil, ""), disconnect}}}
-		node := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", HTTPClient: client, Retries: 1,
-			Observer: w.observer()}))
+		node := must.Get(ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", HTTPClient: client, Retries: 1,
+			Observer: w.observer()}))(t)
 		require.Error(t, node.Batch(t.Context(), []ramp.BatchCall{{Method: "eth_blockNumber"}}))
 		const batch = "start attempt batch, end attempt batch, "
 		assert.Equal(t, "start rpc batch, "+batch+batch+"end rpc batch", w.take())
@@ -287,7 +288,7 @@ func TestALoggerThatPanicsCostsNobodyASignature(t *testing.T) {
 	for _, logger := range []*slog.Logger{slog.Default(), nil} {
 		s := newWatchedStudio(t, (*watcher).observer)
 		config := inMemory(ramp.HandlerConfig{Terms: anyTerms, Key: testKey(), Signer: testSigner(), Logger: logger})
-		handler := ramp.Must(ramp.NewHandler(config))
+		handler := must.Get(ramp.NewHandler(config))(t)
 		assert.Equal(t, 200, s.call(t, toValidate(handler), validateCall()).Status)
 		assert.Equal(t, 500, s.call(t, toResult(handler), resultCall().without("uuid")).Status)
 	}
@@ -313,13 +314,13 @@ func TestCallsWithoutAValidHMACAreLoggedOnceASecond(t *testing.T) {
 			var log bytes.Buffer
 			var seen []ramp.Operation
 			synctest.Test(t, func(t *testing.T) {
-				handler := ramp.Must(
+				handler := must.Get(
 					ramp.NewHandler(inMemory(ramp.HandlerConfig{Terms: anyTerms, Key: testKey(), Signer: testSigner(),
 						MaxBody: 100, Logger: slog.New(slog.NewJSONHandler(&log, nil)),
 						Observer: ramp.Observer{End: func(_ context.Context,
 							op ramp.Operation) {
 							seen = append(seen, op)
-						}}})))
+						}}})))(t)
 				for range 3 {
 					for range 100 {
 						send(handler)
@@ -365,8 +366,8 @@ func TestASessionThatContradictsTheSignedBodyIsLogged(t *testing.T) {
 
 // During a rotation, the log tells when the last call with an older key came.
 func TestACallWithAPreviousKeyIsLogged(t *testing.T) {
-	newest := ramp.Must(ramp.TextKey("the newest key"))
-	other := ramp.Must(ramp.TextKey("another older key"))
+	newest := must.Get(ramp.TextKey("the newest key"))(t)
+	other := must.Get(ramp.TextKey("another older key"))(t)
 	for _, c := range []struct {
 		key  ramp.HMACKey
 		want any
@@ -376,9 +377,9 @@ func TestACallWithAPreviousKeyIsLogged(t *testing.T) {
 		{newest.WithPrevious(other, testKey()), 2.0},
 	} {
 		var log bytes.Buffer
-		handler := ramp.Must(
+		handler := must.Get(
 			ramp.NewHandler(inMemory(ramp.HandlerConfig{Terms: anyTerms, Key: c.key, Signer: testSigner(),
-				Logger: slog.New(slog.NewJSONHandler(&log, nil))})))
+				Logger: slog.New(slog.NewJSONHandler(&log, nil))})))(t)
 		body := validateCall().bytes()
 		toValidate(handler)(t.Context(), signed(body), body)
 		var record map[string]any
@@ -420,7 +421,7 @@ func (yes) Update(context.Context, uuid.UUID, ramp.Transition) (ramp.Step, error
 func TestACallOfAnotherKeyIsLoggedWithTheFingerprintOfOurs(t *testing.T) {
 	s := newWatchedStudio(t, func(*watcher) ramp.Observer { return ramp.Observer{} })
 	body := golden("2.5-validate-mint.json")
-	for _, key := range []ramp.HMACKey{ramp.Must(ramp.TextKey("another key")), s.key} {
+	for _, key := range []ramp.HMACKey{must.Get(ramp.TextKey("another key"))(t), s.key} {
 		s.log.Reset()
 		r := httptest.NewRequest(http.MethodPost, ramp.PathValidate, bytes.NewReader(body))
 		r.Header.Set(ramp.HeaderHMAC, key.Sign(body))

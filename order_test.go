@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 // The rules are pure functions, so they are tested without a store. internal/test/integration/dbtest
@@ -69,7 +70,7 @@ func TestAcceptOpensAnOrder(t *testing.T) {
 		"a burn takes nothing, and says what it will grant": {burnRequest(), ramp.Burn, ramp.Effect{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			step := ramp.Must(ramp.Accept(player, tt.request, atValidate)(nil))
+			step := must.Get(ramp.Accept(player, tt.request, atValidate)(nil))(t)
 			assert.True(t, step.New)
 			assert.Equal(t, tt.effect, step.Effect)
 			assert.Equal(t, ramp.Order{
@@ -95,8 +96,8 @@ func TestTheSameValidateIsARepeat(t *testing.T) {
 		"a null target_candidate": validateCall().with("intent.target_candidate", nil),
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := ramp.Must(ramp.ParseValidate(body.bytes()))
-			step := ramp.Must(ramp.Accept(ramp.Session{ID: " session-1\u00a0"}, r, atResult)(&stored))
+			r := must.Get(ramp.ParseValidate(body.bytes()))(t)
+			step := must.Get(ramp.Accept(ramp.Session{ID: " session-1\u00a0"}, r, atResult)(&stored))(t)
 			assert.Equal(t, ramp.Step{Order: stored}, step, "nothing moves, and nothing changes")
 		})
 	}
@@ -107,7 +108,7 @@ func TestTokensInAnotherOrderAreTheSame(t *testing.T) {
 	intent := func(tokens ...map[string]any) *ramp.ValidateRequest {
 		burn := burnObject()
 		burn["from"] = tokens
-		return ramp.Must(ramp.ParseValidate(validateCall().with("intent", burn).bytes()))
+		return must.Get(ramp.ParseValidate(validateCall().with("intent", burn).bytes()))(t)
 	}
 	token := func(kind, id string, n int) map[string]any {
 		return map[string]any{"type": kind, "id": id, "amount": n}
@@ -117,9 +118,9 @@ func TestTokensInAnotherOrderAreTheSame(t *testing.T) {
 	stored := accepted(intent(list...))
 	slices.Reverse(list)
 	again := intent(list...)
-	step := ramp.Must(ramp.Accept(player, again, atResult)(&stored))
+	step := must.Get(ramp.Accept(player, again, atResult)(&stored))(t)
 	assert.False(t, step.New)
-	step = ramp.Must(ramp.Finish(reported(accepted(again), 1), atResult)(&stored))
+	step = must.Get(ramp.Finish(reported(accepted(again), 1), atResult)(&stored))(t)
 	assert.Equal(t, ramp.Grant, step.Effect.Kind)
 }
 
@@ -144,7 +145,7 @@ func TestAnotherValidateUnderTheUUIDIsAConflict(t *testing.T) {
 			"intent.target_candidate"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := ramp.Must(ramp.ParseValidate(tt.body.bytes()))
+			r := must.Get(ramp.ParseValidate(tt.body.bytes()))(t)
 			for _, order := range []ramp.Order{stored, ended(stored, 0)} {
 				step, err := ramp.Accept(ramp.Session{ID: tt.session}, r, atResult)(&order)
 				assert.Zero(t, step)
@@ -162,8 +163,8 @@ func TestAnotherValidateUnderTheUUIDIsAConflict(t *testing.T) {
 // Stores may write JSON in their own way.
 func TestOptionsAreComparedAsJSON(t *testing.T) {
 	request := func(options string) *ramp.ValidateRequest {
-		return ramp.Must(ramp.ParseValidate(validateCall().with("intent.target_candidate",
-			json.RawMessage(options)).bytes()))
+		return must.Get(ramp.ParseValidate(validateCall().with("intent.target_candidate",
+			json.RawMessage(options)).bytes()))(t)
 	}
 	stored := accepted(request(`{"a":[1,{"b":"<","c":null}],"n":100000000000000000001}`))
 	for options, repeat := range map[string]bool{
@@ -184,7 +185,7 @@ func TestOptionsAreComparedAsJSON(t *testing.T) {
 
 func TestAValidateForAnOrderThatIsOverIsRejected(t *testing.T) {
 	stored := accepted(mintRequest())
-	abandoned := ramp.Must(ramp.Abandon("lost", atResult)(&stored))
+	abandoned := must.Get(ramp.Abandon("lost", atResult)(&stored))(t)
 	for _, order := range []ramp.Order{ended(stored, 0), ended(stored, 1), abandoned.Order} {
 		_, err := ramp.Accept(player, mintRequest(), atResult)(&order)
 		assert.ErrorIs(t, err, ramp.ErrOrderFinished, order.State)
@@ -240,7 +241,7 @@ func TestAcceptRejectsWhatCannotBeStored(t *testing.T) {
 func TestFinishAndAbandon(t *testing.T) {
 	mint, burn := accepted(mintRequest()), accepted(burnRequest())
 	abandon := func(o ramp.Order) ramp.Order {
-		step := ramp.Must(ramp.Abandon("lost", atResult)(&o))
+		step := must.Get(ramp.Abandon("lost", atResult)(&o))(t)
 		return step.Order
 	}
 	succeed := func(o ramp.Order) ramp.Transition { return ramp.Finish(reported(o, 1), atResult) }
@@ -336,18 +337,18 @@ func TestWhatWasSettledInAnotherWayMovesNothing(t *testing.T) {
 		"a burn that is abandoned": {burn, lose},
 	} {
 		t.Run(name, func(t *testing.T) {
-			want := ramp.Must(tt.next(tt.stored)(&tt.stored))
-			step := ramp.Must(ramp.Settled(how, tt.next(tt.stored))(&tt.stored))
+			want := must.Get(tt.next(tt.stored)(&tt.stored))(t)
+			step := must.Get(ramp.Settled(how, tt.next(tt.stored))(&tt.stored))(t)
 			want.Order.Settled, want.Effect = how, ramp.Effect{}
 			assert.Equal(t, want, step)
 			assert.True(t, step.Settled())
 			for _, again := range []ramp.Transition{tt.next(tt.stored), ramp.Settled(how, tt.next(tt.stored))} {
-				repeat := ramp.Must(again(&step.Order))
+				repeat := must.Get(again(&step.Order))(t)
 				assert.Equal(t, ramp.Step{Order: step.Order}, repeat)
 				assert.False(t, repeat.Settled(), "a repeat settles nothing")
 			}
 			var read ramp.Order
-			require.NoError(t, json.Unmarshal(ramp.Must(json.Marshal(step.Order)), &read))
+			require.NoError(t, json.Unmarshal(must.Get(json.Marshal(step.Order))(t), &read))
 			assert.Equal(t, step.Order, read)
 		})
 	}
@@ -357,7 +358,7 @@ func TestWhatWasSettledInAnotherWayMovesNothing(t *testing.T) {
 	var conflict *ramp.ConflictError
 	require.ErrorAs(t, err, &conflict, "the game has given back before, so the player was paid twice")
 	assert.Equal(t, "settled", conflict.Field)
-	assert.False(t, ramp.Must(ramp.Settled(how, end(1)(mint))(&moved)).New, "a mint that succeeded has moved nothing")
+	assert.False(t, must.Get(ramp.Settled(how, end(1)(mint))(&moved))(t).New, "a mint that succeeded has moved nothing")
 	_, err = ramp.Settled(how, end(0)(mint))(&moved)
 	assert.ErrorIs(t, err, ramp.ErrOrderConflict, "what is refused without it is refused")
 	_, err = ramp.Settled(how, end(0)(mint))(nil)
@@ -429,7 +430,7 @@ func TestWhatOfAResultContradictsAnOrder(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, status := range []uint64{0, 1} {
 				r := reported(tt.order, status)
-				written := ramp.Must(json.Marshal(r.Intent))
+				written := must.Get(json.Marshal(r.Intent))(t)
 				require.NoError(t, json.Unmarshal(written, &r.Intent))
 				tt.change(r)
 				step, err := ramp.Finish(r, atResult)(&tt.order)
@@ -457,7 +458,7 @@ func TestOnlyAHashIsStoredAsOne(t *testing.T) {
 	} {
 		o := accepted(mintRequest())
 		r := &ramp.Result{UUID: o.UUID, TxHash: reported, Receipt: ramp.Receipt{Status: ramp.NewQuantity(1)}}
-		step := ramp.Must(ramp.Finish(r, atResult)(&o))
+		step := must.Get(ramp.Finish(r, atResult)(&o))(t)
 		assert.Equal(t, want, step.Order.TxHash)
 	}
 }
@@ -466,13 +467,13 @@ func TestAnOrderSurvivesJSON(t *testing.T) {
 	r := mintRequest()
 	r.Intent.From[0].Amount = amount("1000000000000000000000000000001.000000000000000000000000000001")
 	for _, order := range []ramp.Order{accepted(r), ended(accepted(r), 0), ended(accepted(burnRequest()), 1)} {
-		written := ramp.Must(json.Marshal(order))
+		written := must.Get(json.Marshal(order))(t)
 		var read ramp.Order
 		require.NoError(t, json.Unmarshal(written, &read))
 		assert.Equal(t, order, read)
 	}
 
-	written := ramp.Must(json.Marshal(accepted(mintRequest())))
+	written := must.Get(json.Marshal(accepted(mintRequest())))(t)
 	assert.JSONEq(t,
 		`{"version":1,"uuid":"`+testUUID+`","state":"accepted","project_id":"project-1","session_id":"session-1",
 		"user_address":"0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb","digest":"`+testDigest+`",
@@ -496,23 +497,23 @@ func TestAnOrderSurvivesJSON(t *testing.T) {
 // During a deployment, a program of the release before ends orders that a newer one has
 // opened. What the newer one has written must not be lost.
 func TestAnOrderKeepsWhatANewerProgramHasWritten(t *testing.T) {
-	written := ramp.Must(json.Marshal(accepted(mintRequest())))
+	written := must.Get(json.Marshal(accepted(mintRequest())))(t)
 	newer := strings.NewReplacer(`"version":1,`, `"version":1,"tags":["a",1e400],`, `"intent":{`,
 		`"intent":{"rate":{"a":0.10},`).Replace(string(written))
 	var read ramp.Order
 	require.NoError(t, json.Unmarshal([]byte(newer), &read))
-	again := ramp.Must(json.Marshal(read))
+	again := must.Get(json.Marshal(read))(t)
 	assert.JSONEq(t, strings.ReplaceAll(newer, "1e400", "1"), strings.ReplaceAll(string(again), "1e400", "1"))
 
-	step := ramp.Must(ramp.Finish(reported(read, 0), atResult)(&read))
-	again = ramp.Must(json.Marshal(step.Order))
+	step := must.Get(ramp.Finish(reported(read, 0), atResult)(&read))(t)
+	again = must.Get(json.Marshal(step.Order))(t)
 	for _, kept := range []string{`"tags":["a",1e400]`, `"rate":{"a":0.10}`, `"state":"failed"`, `"tx_hash":"0xabab`} {
 		assert.Contains(t, string(again), kept)
 	}
 	assert.Equal(t, 1, strings.Count(string(again), `"intent"`))
 
 	step.Order.Intent.From[0].ID = "item_gem" // a program that changes the intent writes what it means
-	again = ramp.Must(json.Marshal(step.Order))
+	again = must.Get(json.Marshal(step.Order))(t)
 	assert.Contains(t, string(again), "item_gem")
 	assert.NotContains(t, string(again), "rate")
 }
@@ -550,7 +551,7 @@ func TestEveryFieldOfAValidateThatIsStoredIsCompared(t *testing.T) {
 			assertFields(t, err, name+" must")
 		}
 		if optional {
-			without := ramp.Must(accept("", nil))
+			without := must.Get(accept("", nil))(t)
 			again, err := accept("one", &without.Order)
 			require.NoError(t, err, "%s: Accept must not compare it with an order that does not have it", name)
 			assert.False(t, again.New)
@@ -563,9 +564,9 @@ func TestEveryFieldOfAValidateThatIsStoredIsCompared(t *testing.T) {
 func TestAChangedOrderHasEachMemberOnce(t *testing.T) {
 	var read ramp.Order
 	was := filled(ended(accepted(mintRequest()), 1), "was")
-	require.NoError(t, json.Unmarshal(ramp.Must(json.Marshal(was)), &read))
+	require.NoError(t, json.Unmarshal(must.Get(json.Marshal(was))(t), &read))
 	want := filled(read, "is")
-	text := ramp.Must(json.Marshal(want))
+	text := must.Get(json.Marshal(want))(t)
 	var changed ramp.Order
 	require.NoError(t, json.Unmarshal(text, &changed))
 	assert.Equal(t, want, changed)
@@ -602,16 +603,16 @@ func TestTheStoreInMemoryIsALedger(t *testing.T) {
 		r := mintRequest()
 		r.UUID = uuid.New()
 		accept := ramp.OnlyOf("", network, ramp.Accept(player, r, atValidate))
-		order := ramp.Must(store.Update(t.Context(), r.UUID, accept)).Order
+		order := must.Get(store.Update(t.Context(), r.UUID, accept))(t).Order
 		result := reported(order, 1)
 		result.TxHash = common.BigToHash(big.NewInt(int64(n + 1))).Hex()
 		finish := ramp.Finish(result, atResult.Add(time.Duration(n)*time.Second))
-		orders = append(orders, ramp.Must(store.Update(t.Context(), r.UUID, finish)).Order)
-		found := ramp.Must(store.OrderByTransaction(t.Context(), common.HexToHash(result.TxHash)))
+		orders = append(orders, must.Get(store.Update(t.Context(), r.UUID, finish))(t).Order)
+		found := must.Get(store.OrderByTransaction(t.Context(), common.HexToHash(result.TxHash)))(t)
 		assert.Equal(t, r.UUID, found.UUID)
 	}
-	assert.Equal(t, orders[1].UUID, ramp.Must(store.NewestSuccess(t.Context(), ramp.Testnet)).UUID)
-	assert.Equal(t, orders[2].UUID, ramp.Must(store.NewestSuccess(t.Context(), ramp.Mainnet)).UUID)
+	assert.Equal(t, orders[1].UUID, must.Get(store.NewestSuccess(t.Context(), ramp.Testnet))(t).UUID)
+	assert.Equal(t, orders[2].UUID, must.Get(store.NewestSuccess(t.Context(), ramp.Mainnet))(t).UUID)
 	_, err = store.OrderByTransaction(t.Context(), common.MaxHash)
 	assert.ErrorIs(t, err, ramp.ErrOrderUnknown)
 }

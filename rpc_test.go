@@ -24,6 +24,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 // rpcNode is a node behind real HTTP whose answers a test sets. ID in an answer is
@@ -331,7 +332,7 @@ func TestASendIsNeverSentTwice(t *testing.T) {
 				panic(http.ErrAbortHandler) // hangs up
 			})
 			client := n.clientWith(ramp.RPCConfig{Retries: 5})
-			ramp.Must(client.BlockNumber(t.Context()))
+			must.Get(client.BlockNumber(t.Context()))(t)
 			warm = false
 			assert.ErrorContains(t, send(client), "EOF")
 			assert.Len(t, n.asked(), 2)
@@ -573,8 +574,8 @@ func TestDataOfARejectionIsAsTheNodeSentIt(t *testing.T) {
 				}
 				return rejection
 			})
-			client := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: strings.Replace(n.URL, "//", "//"+test.user, 1) +
-				test.path, Retries: -1}))
+			client := must.Get(ramp.NewRPC(ramp.RPCConfig{URL: strings.Replace(n.URL, "//", "//"+test.user, 1) +
+				test.path, Retries: -1}))(t)
 			_, err := client.BlockNumber(t.Context())
 			var rejected *ramp.RPCError
 			require.ErrorAs(t, err, &rejected)
@@ -601,12 +602,12 @@ func TestWhatIsASecretOfAnRPC(t *testing.T) {
 		"token behind-a-semicolon":                  "token [redacted]",
 		"application/json":                          "application/json",
 	} {
-		quoted := ramp.Must(json.Marshal(text))
+		quoted := must.Get(json.Marshal(text))(t)
 		n := newNode(t, says(200, `{"id":ID,"error":{"code":1,"message":`+string(quoted)+`}}`))
-		client := ramp.Must(ramp.NewRPC(ramp.RPCConfig{
+		client := must.Get(ramp.NewRPC(ramp.RPCConfig{
 			URL: strings.Replace(n.URL, "//", "//alice:0000@", 1) +
 				"/data/v2/fifteen-letters/sixteen--letters?project=mainnet&v=2;token=behind-a-semicolon&only-a-name-",
-			Header: http.Header{"X-Api-Key": {"of-the-header"}, "Content-Type": {"application/json"}}, Retries: -1}))
+			Header: http.Header{"X-Api-Key": {"of-the-header"}, "Content-Type": {"application/json"}}, Retries: -1}))(t)
 		var rejected *ramp.RPCError
 		_, err := client.BlockNumber(t.Context())
 		require.ErrorAs(t, err, &rejected)
@@ -794,7 +795,7 @@ func TestTheFirstNodeIsTriedAgainAfterARest(t *testing.T) {
 		client := n.client(ramp.RPCConfig{})
 		ask := func() []string {
 			n.asked = nil
-			ramp.Must(client.BlockNumber(t.Context()))
+			must.Get(client.BlockNumber(t.Context()))(t)
 			return n.asked
 		}
 		assert.Equal(t, []string{"first blockNumber", "fallback blockNumber"}, ask())

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 // chain is a node in memory whose answers a test can change over time.
@@ -139,13 +140,13 @@ func TestWaitReceiptWaitsForATransactionToBeInABlock(t *testing.T) {
 		c := &chain{receipt: "null"}
 		c.after(3500*time.Millisecond, func() { c.receipt = mined(10, blockA) })
 		start := time.Now()
-		receipt := ramp.Must(c.client().WaitReceipt(t.Context(), common.MaxHash, 1))
+		receipt := must.Get(c.client().WaitReceipt(t.Context(), common.MaxHash, 1))(t)
 		assert.Equal(t, common.MaxHash, receipt.TransactionHash)
 		assert.Equal(t, 4*time.Second, time.Since(start), "it looks once a second")
 		assert.Len(t, c.asked, 5)
 
 		c.asked = nil
-		ramp.Must(c.client().WaitReceipt(t.Context(), common.MaxHash, 0))
+		must.Get(c.client().WaitReceipt(t.Context(), common.MaxHash, 0))(t)
 		assert.Equal(t, []string{"eth_getTransactionReceipt"}, c.asked)
 	})
 }
@@ -172,7 +173,7 @@ func TestWaitReceiptWaitsForConfirmations(t *testing.T) {
 			c.after(time.Duration(i+1)*time.Minute, func() { c.head++ })
 		}
 		start := time.Now()
-		ramp.Must(c.clientEvery(time.Minute+time.Second).WaitReceipt(t.Context(), common.MaxHash, 3))
+		must.Get(c.clientEvery(time.Minute+time.Second).WaitReceipt(t.Context(), common.MaxHash, 3))(t)
 		assert.EqualValues(t, 12, c.head, "block 10 and two on top")
 		assert.Equal(t, 3*(time.Minute+time.Second), time.Since(start))
 		assert.Equal(t, "eth_getBlockByNumber", c.asked[len(c.asked)-1], "the block is read again at depth")
@@ -225,7 +226,7 @@ func TestWaitReceiptStartsOverWhenTheBlockWasReplaced(t *testing.T) {
 			})
 			c.after(7500*time.Millisecond, func() { c.head = 13 })
 			start := time.Now()
-			receipt := ramp.Must(c.client().WaitReceipt(t.Context(), common.MaxHash, 3))
+			receipt := must.Get(c.client().WaitReceipt(t.Context(), common.MaxHash, 3))(t)
 			assert.Equal(t, "11", receipt.BlockNumber.String())
 			assert.Equal(t, blockB, receipt.BlockHash.Hex())
 			assert.Equal(t, 8*time.Second, time.Since(start), "its confirmations are counted anew")
@@ -277,7 +278,7 @@ func TestWaitReceiptGoesOnOverWhatMayPass(t *testing.T) {
 			c := &chain{receipt: mined(10, blockA), head: 11, block: map[uint64]string{10: blockA}, fail: fail}
 			c.after(10*time.Minute-time.Second/2, func() { c.fail = nil })
 			start := time.Now()
-			ramp.Must(c.client().WaitReceipt(t.Context(), common.MaxHash, 2))
+			must.Get(c.client().WaitReceipt(t.Context(), common.MaxHash, 2))(t)
 			assert.Equal(t, 10*time.Minute, time.Since(start))
 		})
 	}
@@ -299,7 +300,7 @@ func TestWaitReceiptHonorsRetryAfterWithinReason(t *testing.T) {
 				return status(429, map[string]string{"Retry-After": asked}, "")(nil)
 			}
 			start := time.Now()
-			ramp.Must(c.client().WaitReceipt(t.Context(), common.MaxHash, 0))
+			must.Get(c.client().WaitReceipt(t.Context(), common.MaxHash, 0))(t)
 			assert.Equal(t, waits, time.Since(start))
 		})
 	}
@@ -403,13 +404,13 @@ func TestAWaitOutlivesAnAnswerThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &chain{receipt: string(onChain().bytes()), head: 11, block: map[uint64]string{10: blockA}}
 		hung := 0
-		client := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com",
+		client := must.Get(ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com",
 			HTTPClient: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
 				if hung++; hung == 1 {
 					return hang(r)
 				}
 				return c.RoundTrip(r)
-			})}}))
+			})}}))(t)
 		start := time.Now()
 		_, receipt, err := client.WaitTransaction(within(t, 5*time.Second), common.MaxHash, 2)
 		require.NoError(t, err)
@@ -418,7 +419,7 @@ func TestAWaitOutlivesAnAnswerThatHangs(t *testing.T) {
 
 		hung = 0 // with time for a whole attempt, it is not cut
 		start = time.Now()
-		ramp.Must(client.WaitReceipt(within(t, time.Minute), common.MaxHash, 1))
+		must.Get(client.WaitReceipt(within(t, time.Minute), common.MaxHash, 1))(t)
 		assert.Equal(t, 11*time.Second, time.Since(start))
 	})
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 // The tokens of the test's products, and one of nobody's.
@@ -290,8 +291,8 @@ func TestAMintThatFitsNetOfItsFeeSaysSo(t *testing.T) {
 		"everything is the fee":        {free, mintOf(goldToken+" 1", "gold 9"), ""},
 		"one item less than the price": {withFee, mintOf(goldToken+" "+net, "gold 1000"), ""},
 	} {
-		terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet,
-			PerOrder: test.product.Tokens.Sign() > 0, Products: []ramp.Product{test.product}}))
+		terms := must.Get(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet,
+			PerOrder: test.product.Tokens.Sign() > 0, Products: []ramp.Product{test.product}}))(t)
 		r := placed(test.order)
 		err := terms.Match(r)
 		require.Error(t, err, name)
@@ -302,8 +303,8 @@ func TestAMintThatFitsNetOfItsFeeSaysSo(t *testing.T) {
 
 func TestDecimalsAreThoseThatTheGameStores(t *testing.T) {
 	product := changed(goldProduct(), func(i *ramp.Product) { i.Outputs[0].Amount = amount("0.5") })
-	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet,
-		Products: []ramp.Product{product}, Decimals: map[string]int{"gold": 2}}))
+	terms := must.Get(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet,
+		Products: []ramp.Product{product}, Decimals: map[string]int{"gold": 2}}))(t)
 	for tokens, grants := range map[string]string{"1": "0.5", "0.02": "0.01",
 		"184467440737095516.14": "92233720368547758.07"} {
 		_, _, err := match(terms, burnOf(goldToken+" "+tokens, "gold "+grants))
@@ -394,8 +395,8 @@ func TestPricesOfWholeOrders(t *testing.T) {
 		p.Name, p.AnyTokens = "gift", true
 		p.Materials, p.Outputs = []ramp.Item{priced("gold", ramp.NewAmount(5))}, nil
 	})
-	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, PerOrder: true,
-		Products: []ramp.Product{one, sword, ten, gift}}))
+	terms := must.Get(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, PerOrder: true,
+		Products: []ramp.Product{one, sword, ten, gift}}))(t)
 	for _, tt := range []struct {
 		order         ramp.Intent
 		product, want string // the error, if there is no product
@@ -465,8 +466,8 @@ func TestTheNumberOfTokensOfAProduct(t *testing.T) {
 func TestProductsWithThePriceOfAnOrderOverlap(t *testing.T) {
 	one := changed(goldProduct(), func(p *ramp.Product) { p.Tokens = ramp.NewAmount(1) })
 	replace := func(change func(*ramp.Product)) error {
-		return ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, PerOrder: true,
-			Products: []ramp.Product{one}})).Replace([]ramp.Product{one, changed(one, change)}, 0)
+		return must.Get(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, PerOrder: true,
+			Products: []ramp.Product{one}}))(t).Replace([]ramp.Product{one, changed(one, change)}, 0)
 	}
 	const overlap = `TermsConfig.Products[1].Token and items are also those of "gold"`
 	assertFields(t, replace(func(p *ramp.Product) { p.Name = "other" }), overlap)
@@ -605,11 +606,11 @@ func TestAPageHasThePricesThatCount(t *testing.T) {
 		terms := newTerms(exchanged(100, 100))
 		require.NoError(t, terms.Replace([]ramp.Product{exchanged(200, 200)}, time.Hour))
 		var sent ramp.InitializeRequest
-		client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: "http://localhost", Key: testKey(), Terms: terms,
+		client := must.Get(ramp.NewClient(ramp.ClientConfig{URL: "http://localhost", Key: testKey(), Terms: terms,
 			HTTPClient: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
 				require.NoError(t, json.NewDecoder(r.Body).Decode(&sent))
 				return nil, errors.New("unreachable")
-			})}}))
+			})}}))(t)
 		prices := func() []ramp.Amount {
 			_, _ = client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gold"})
 			return []ramp.Amount{sent.Intent.Materials[0].Amount, sent.Intent.Outputs[0].Amount}
@@ -874,7 +875,7 @@ func (brokenStore) Update(_ context.Context, _ uuid.UUID, next ramp.Transition) 
 
 func TestAnOrderOutsideTheTermsIsAnsweredAsTheGameRejects(t *testing.T) {
 	s := newStudioWith(t, ramp.HandlerConfig{RejectStatus: 400, Terms: newTerms(goldProduct())})
-	body := ramp.Must(json.Marshal(placed(burnOf(foreignToken+" 1", "gold 80"))))
+	body := must.Get(json.Marshal(placed(burnOf(foreignToken+" 1", "gold 80"))))(t)
 	status, answer := s.post(t, ramp.PathValidate, body)
 	assert.Equal(t, 400, status)
 	assert.JSONEq(t, `{"success":false,"errorCode":"INVALID_MESSAGE","data":null}`, answer)
@@ -915,10 +916,10 @@ func TestTheStepsOfAnOrder(t *testing.T) {
 
 func TestASlowSignerCostsNothing(t *testing.T) {
 	blocked := func(block func(context.Context)) *ramp.Signer {
-		return ramp.Must(ramp.NewFuncSigner(vectorAddress, func(ctx context.Context, _ []byte) ([]byte, error) {
+		return must.Get(ramp.NewFuncSigner(vectorAddress, func(ctx context.Context, _ []byte) ([]byte, error) {
 			block(ctx)
 			return nil, ctx.Err()
-		}))
+		}))(t)
 	}
 	for name, block := range map[string]func(context.Context){
 		"that obeys its context":   func(ctx context.Context) { <-ctx.Done() },
@@ -987,7 +988,7 @@ func TestAnAssetThatAListLacksIsReportedOnce(t *testing.T) {
 func TestInitializeTakesAProductByName(t *testing.T) {
 	service := newNode(t, says(200, okAnswer))
 	client := service.api(ramp.ClientConfig{Terms: newTerms(goldProduct(), swordProduct())})
-	ramp.Must(client.Initialize(t.Context(), ramp.InitializeRequest{PlayerID: "player-1", Product: "sword"}))
+	must.Get(client.Initialize(t.Context(), ramp.InitializeRequest{PlayerID: "player-1", Product: "sword"}))(t)
 	assert.Equal(t,
 		`{"player_id":"player-1","intent":{"network":"testnet","project_id":"project-1","token":"`+swordToken+`",`+
 			`"mint_fee_bps":0,"burn_fee_bps":0,"mint_method":"mint","burn_method":"burn-permit",`+

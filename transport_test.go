@@ -27,6 +27,7 @@ import (
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/loopback"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 // countingServer is a server that counts the connections it accepts.
@@ -96,8 +97,8 @@ func TestManyCallersOpenNoMoreConnectionsThanThePoolHas(t *testing.T) {
 		}
 		return &countedConn{Conn: conn, closed: sync.OnceFunc(func() { open.Add(-1) })}, nil
 	}
-	client := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: url, Timeout: time.Minute,
-		HTTPClient: &http.Client{Transport: pool}}))
+	client := must.Get(ramp.NewRPC(ramp.RPCConfig{URL: url, Timeout: time.Minute,
+		HTTPClient: &http.Client{Transport: pool}}))(t)
 	var all sync.WaitGroup
 	for range goroutines {
 		all.Go(func() {
@@ -126,7 +127,7 @@ type freezer struct {
 
 func newFreezer(t *testing.T, to string) *freezer {
 	t.Helper()
-	listener := ramp.Must(loopback.Listen())
+	listener := must.Get(loopback.Listen())(t)
 	f := &freezer{Listener: listener}
 	t.Cleanup(func() { _ = listener.Close() })
 	go func() {
@@ -215,20 +216,20 @@ func withDefaultTransport(t *testing.T, transport http.RoundTripper) {
 
 func TestThePoolHasTheSettingsOfTheDefaultTransport(t *testing.T) {
 	proxy := newNode(t, says(200, result(`"0x10"`)))
-	address := ramp.Must(url.Parse(proxy.URL))
+	address := must.Get(url.Parse(proxy.URL))(t)
 	settings := http.DefaultTransport.(*http.Transport).Clone()
 	settings.Proxy = http.ProxyURL(address)
 	withDefaultTransport(t, settings)
 
-	client := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: "http://node.internal:8545", Retries: -1}))
-	ramp.Must(client.BlockNumber(t.Context()))
+	client := must.Get(ramp.NewRPC(ramp.RPCConfig{URL: "http://node.internal:8545", Retries: -1}))(t)
+	must.Get(client.BlockNumber(t.Context()))(t)
 	assert.Equal(t, "node.internal:8545", proxy.request().Host)
 	assert.Zero(t, settings.MaxIdleConnsPerHost, "the program's transport is not changed")
 }
 
 // net/http quotes what is not HTTP.
 func TestThePeerCannotMakeAnErrorLong(t *testing.T) {
-	listener := ramp.Must(loopback.Listen())
+	listener := must.Get(loopback.Listen())(t)
 	defer listener.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -249,8 +250,8 @@ func TestThePeerCannotMakeAnErrorLong(t *testing.T) {
 		}
 	}()
 	address := "http://" + listener.Addr().String()
-	node := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: address, Retries: -1, PollInterval: time.Millisecond}))
-	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: address, Key: testKey(), Retries: -1}))
+	node := must.Get(ramp.NewRPC(ramp.RPCConfig{URL: address, Retries: -1, PollInterval: time.Millisecond}))(t)
+	client := must.Get(ramp.NewClient(ramp.ClientConfig{URL: address, Key: testKey(), Retries: -1}))(t)
 	_, wait := node.WaitReceipt(ctx, common.MaxHash, 1)
 	_, read := node.BlockNumber(t.Context())
 	calls := []ramp.BatchCall{{Method: "eth_blockNumber"}, {Method: "eth_blockNumber"}}
@@ -269,8 +270,8 @@ func TestThePeerCannotMakeAnErrorLong(t *testing.T) {
 func TestAReplacedDefaultTransportIsUsed(t *testing.T) {
 	s := &script{steps: steps{status(200, nil, `{"id":1,"result":"0x10"}`)}}
 	withDefaultTransport(t, s)
-	client := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com"}))
-	ramp.Must(client.BlockNumber(t.Context()))
+	client := must.Get(ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com"}))(t)
+	must.Get(client.BlockNumber(t.Context()))(t)
 	assert.Len(t, s.sent, 1)
 }
 
@@ -289,11 +290,11 @@ func (c closeFunc) Close() error { c.closed(); return nil }
 // clientsOf are calls of an RPC and of a Client with the same settings.
 func clientsOf(t *testing.T, address string, c ramp.ClientConfig) map[string]func() error {
 	t.Helper()
-	node := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: address, HTTPClient: c.HTTPClient, Timeout: c.Timeout,
-		Retries: c.Retries}))
+	node := must.Get(ramp.NewRPC(ramp.RPCConfig{URL: address, HTTPClient: c.HTTPClient, Timeout: c.Timeout,
+		Retries: c.Retries}))(t)
 	node.SetLimit(1 << 20) // as the other has
 	c.URL, c.Key = address, testKey()
-	client := ramp.Must(ramp.NewClient(c))
+	client := must.Get(ramp.NewClient(c))(t)
 	return map[string]func() error{
 		"RPC":    func() error { _, err := node.BlockNumber(t.Context()); return err },
 		"Batch":  func() error { return node.Batch(t.Context(), []ramp.BatchCall{{Method: "eth_blockNumber"}}) },
@@ -415,21 +416,21 @@ func TestAnAnswerThatQuotesTheCallIsShownWithoutSecrets(t *testing.T) {
 	const text, binary = `dGhl/a2V5"&LW9mLXRoZS1jb25zb2xl`, "dGhlLWtleS1vZi10aGUtY29uc29sZQ"
 	const user, password, pathKey, queryKey, headerKey = "studio-user", "pass/word=", "v3-path&key-of-<studio>",
 		"query+key", "header/key"
-	textKey, binaryKey := ramp.Must(ramp.TextKey(text)), ramp.Must(ramp.Base64URLKey(binary))
+	textKey, binaryKey := must.Get(ramp.TextKey(text))(t), must.Get(ramp.Base64URLKey(binary))(t)
 	type calls func(*testing.T, *http.Client, *slog.Logger) (client any, errs []error)
 	service := func(key ramp.HMACKey) calls {
 		return func(t *testing.T, network *http.Client, log *slog.Logger) (any, []error) {
-			client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com/key-of-the-gateway",
-				Key: key, HTTPClient: network, Retries: 1, Logger: log}))
+			client := must.Get(ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com/key-of-the-gateway",
+				Key: key, HTTPClient: network, Retries: 1, Logger: log}))(t)
 			_, err := client.Initialize(t.Context(), testRequest())
 			return client, []error{err}
 		}
 	}
 	node := func(t *testing.T, network *http.Client, log *slog.Logger) (any, []error) {
-		client := ramp.Must(
+		client := must.Get(
 			ramp.NewRPC(ramp.RPCConfig{URL: "https://studio-user:pass%2Fword=@node.example.com/api/" +
 				url.PathEscape(pathKey) + "?apikey=query%2Bkey&v=2",
-				Header: http.Header{"X-Api-Key": {headerKey}}, HTTPClient: network, Retries: 1, Logger: log}))
+				Header: http.Header{"X-Api-Key": {headerKey}}, HTTPClient: network, Retries: 1, Logger: log}))(t)
 		custom := client.Call(t.Context(), new(quoting), "eth_chainId")
 		_, read := client.BlockNumber(t.Context())
 		batch := []ramp.BatchCall{{Method: "eth_blockNumber"}}
@@ -443,7 +444,7 @@ func TestAnAnswerThatQuotesTheCallIsShownWithoutSecrets(t *testing.T) {
 	}{
 		"a text key": {[]string{text, "key-of-the-gateway"}, service(textKey)},
 		"a previous key": {[]string{"the-previous-key"},
-			service(textKey.WithPrevious(ramp.Must(ramp.TextKey("the-previous-key"))))},
+			service(textKey.WithPrevious(must.Get(ramp.TextKey("the-previous-key"))(t)))},
 		"a binary key": {[]string{binary, "the-key-of-the-console"}, service(binaryKey)},
 		"a node": {[]string{user, password, pathKey, queryKey, headerKey,
 			"c3R1ZGlvLXVzZXI6cGFzcy93b3JkPQ=="}, node},
@@ -517,14 +518,14 @@ func FuzzAnswers(f *testing.F) {
 				assert.NotContains(t, err.Error(), "secret-key-of-16")
 			}
 		}
-		service := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com/secret-key-of-16",
-			Key: testKey(), HTTPClient: &http.Client{Transport: network}, Retries: -1}))
+		service := must.Get(ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com/secret-key-of-16",
+			Key: testKey(), HTTPClient: &http.Client{Transport: network}, Retries: -1}))(t)
 		got, err := service.Initialize(t.Context(), testRequest())
 		check(err)
 		assert.Equal(t, err == nil, got != nil && got.UUID != uuid.Nil && code/100 == 2)
 
-		node := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com/secret-key-of-16",
-			HTTPClient: &http.Client{Transport: network}, Retries: -1}))
+		node := must.Get(ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com/secret-key-of-16",
+			HTTPClient: &http.Client{Transport: network}, Retries: -1}))(t)
 		_, err = node.BlockNumber(t.Context())
 		check(err)
 		calls := []ramp.BatchCall{{Method: "eth_call", Into: new(hexutil.Bytes)},
@@ -565,9 +566,9 @@ func TestAnAttemptAfterAFailureDialsAnew(t *testing.T) {
 				if withDefaultTransport(t, settings.Clone()); !own {
 					client = &http.Client{Transport: settings.Clone()}
 				}
-				rpc := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: "http://node", HTTPClient: client, Retries: 1}))
-				service := ramp.Must(ramp.NewClient(ramp.ClientConfig{
-					URL: "http://service", Key: testKey(), HTTPClient: client, Retries: 1}))
+				rpc := must.Get(ramp.NewRPC(ramp.RPCConfig{URL: "http://node", HTTPClient: client, Retries: 1}))(t)
+				service := must.Get(ramp.NewClient(ramp.ClientConfig{
+					URL: "http://service", Key: testKey(), HTTPClient: client, Retries: 1}))(t)
 				for what, call := range map[string]func() error{
 					"RPC":        func() error { _, err := rpc.BlockNumber(t.Context()); return err },
 					"Initialize": func() error { _, err := service.Initialize(t.Context(), testRequest()); return err },

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/rampproof"
 )
 
@@ -71,8 +72,9 @@ func TestBodyMustBeOneJSONObject(t *testing.T) {
 func TestAByteOrderMarkBeforeABodySaysNothing(t *testing.T) {
 	validate, result := validateBody(t, "", ""), resultBody(t, "", "")
 	marked := []byte("\ufeff")
-	assert.Equal(t, ramp.Must(ramp.ParseValidate(validate)), ramp.Must(ramp.ParseValidate(append(marked, validate...))))
-	assert.Equal(t, ramp.Must(ramp.ParseResult(result)), ramp.Must(ramp.ParseResult(append(marked, result...))))
+	assert.Equal(t, must.Get(ramp.ParseValidate(validate))(t),
+		must.Get(ramp.ParseValidate(append(marked, validate...)))(t))
+	assert.Equal(t, must.Get(ramp.ParseResult(result))(t), must.Get(ramp.ParseResult(append(marked, result...)))(t))
 }
 
 // JSON can write a name in many ways, and a number with more digits than a float64 has.
@@ -200,7 +202,7 @@ func TestParseValidateReportsAllThatIsWrong(t *testing.T) {
 // A rejected result is not redelivered, so a malformed field that decides nothing
 // does not reject it. The field is left out and listed.
 func TestParseResultLeavesOutWhatItCannotRead(t *testing.T) {
-	whole := ramp.Must(ramp.ParseResult(resultBody(t, "", "")))
+	whole := must.Get(ramp.ParseResult(resultBody(t, "", "")))(t)
 	assert.Empty(t, whole.Unreadable)
 	for _, tt := range []struct {
 		name, old, new, unreadable string
@@ -228,7 +230,7 @@ func TestParseResultLeavesOutWhatItCannotRead(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			body := resultBody(t, tt.old, tt.new)
-			r := ramp.Must(ramp.ParseResult(body))
+			r := must.Get(ramp.ParseResult(body))(t)
 			assert.Equal(t, whole.UUID, r.UUID)
 			assert.True(t, r.Succeeded())
 			assertFields(t, &ramp.InvalidError{Fields: r.Unreadable}, tt.unreadable)
@@ -272,7 +274,7 @@ func TestParseAccepts(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			body := validateBody(t, tt.old, tt.new)
-			r := ramp.Must(ramp.ParseValidate(body))
+			r := must.Get(ramp.ParseValidate(body))(t)
 			assert.Equal(t, body, []byte(r.Raw), "Raw is the body, byte for byte")
 			assert.Equal(t, tt.want, tt.see(r))
 		})
@@ -281,9 +283,9 @@ func TestParseAccepts(t *testing.T) {
 
 func TestRawOutlivesTheBody(t *testing.T) {
 	body := validateBody(t, "", "")
-	r := ramp.Must(ramp.ParseValidate(body))
+	r := must.Get(ramp.ParseValidate(body))(t)
 	result := resultBody(t, "", "")
-	s := ramp.Must(ramp.ParseResult(result))
+	s := must.Get(ramp.ParseResult(result))(t)
 	for _, used := range [][]byte{body, result} {
 		copy(used, bytes.Repeat([]byte("x"), len(used))) // a server may use its buffer again
 	}
@@ -320,10 +322,10 @@ func TestDigest(t *testing.T) {
 // assertHex checks that a type has exactly one text, which may be read in capitals.
 func assertHex[T fmt.Stringer](t *testing.T, text string, parse func(string) (T, error), isWrong func(error)) {
 	t.Helper()
-	v := ramp.Must(parse(text))
+	v := must.Get(parse(text))(t)
 	assert.Equal(t, text, v.String())
-	assert.Equal(t, v, ramp.Must(parse("0x"+strings.ToUpper(text[2:]))))
-	written := ramp.Must(json.Marshal(v))
+	assert.Equal(t, v, must.Get(parse("0x"+strings.ToUpper(text[2:])))(t))
+	written := must.Get(json.Marshal(v))(t)
 	assert.Equal(t, `"`+text+`"`, string(written))
 	var read T
 	require.NoError(t, json.Unmarshal(written, &read))
@@ -367,10 +369,10 @@ func TestAccessTokensAreEqualByTheirText(t *testing.T) {
 // Printing, logging or storing a value that holds a secret must not show its text.
 func TestSecretsDoNotShow(t *testing.T) {
 	const secret = "Sup3rS3cr3tT3xt"
-	textKey := ramp.Must(ramp.TextKey(secret))
-	base64Key := ramp.Must(ramp.Base64URLKey(secret + "AAA"))
+	textKey := must.Get(ramp.TextKey(secret))(t)
+	base64Key := must.Get(ramp.Base64URLKey(secret + "AAA"))(t)
 	token := ramp.NewAccessToken(secret)
-	signer := ramp.Must(ramp.NewKeySigner(fmt.Sprintf("%x%034d", secret, 1)))
+	signer := must.Get(ramp.NewKeySigner(fmt.Sprintf("%x%034d", secret, 1)))(t)
 	address := "https://" + secret + ":" + secret + "@node.example.com:8545/" + secret + "?key=" + secret
 	node := ramp.RPCConfig{URL: address, Header: http.Header{"X-Secret": {secret}},
 		FallbackURL: address, FallbackHeader: http.Header{"X-Secret": {secret}}}
@@ -404,7 +406,7 @@ func TestSecretsDoNotShow(t *testing.T) {
 		"catalog parameters":   ramp.CatalogParams{AccessToken: token},
 		"exchange parameters":  &ramp.ExchangeParams{AccessToken: token},
 		"a handler's config": ramp.HandlerConfig{Key: textKey, Signer: signer,
-			Confirm: rampproof.Confirmed(ramp.Must(ramp.NewRPC(node)), 1)},
+			Confirm: rampproof.Confirmed(must.Get(ramp.NewRPC(node))(t), 1)},
 		"a client's config":     ramp.ClientConfig{Key: textKey},
 		"an RPC's config":       node,
 		"a pointer to an RPC's": &node,
@@ -448,7 +450,7 @@ func TestSecretsDoNotShow(t *testing.T) {
 	}
 	for _, v := range []fmt.Stringer{token, textKey} {
 		assert.Equal(t, "[redacted]", v.String())
-		b := ramp.Must(json.Marshal(v))
+		b := must.Get(json.Marshal(v))(t)
 		assert.Equal(t, `"[redacted]"`, string(b))
 		assert.Equal(t, "[redacted]", fmt.Sprintf("%#v", v))
 	}
@@ -474,17 +476,17 @@ func assertHidden(t *testing.T, secret string, texts ...string) {
 // others never change.
 func TestThisReleaseReadsWhatEveryReleaseHasStored(t *testing.T) {
 	const newest = "testdata/formats/1"
-	files := ramp.Must(filepath.Glob("testdata/formats/*/order-*.json"))
+	files := must.Get(filepath.Glob("testdata/formats/*/order-*.json"))(t)
 	require.NotEmpty(t, files)
 	for _, file := range files {
 		t.Run(file, func(t *testing.T) {
-			text := ramp.Must(os.ReadFile(file))
+			text := must.Get(os.ReadFile(file))(t)
 			var order ramp.Order
 			require.NoError(t, json.Unmarshal(text, &order))
 			assert.True(t,
 				strings.HasPrefix(filepath.Base(file), "order-"+string(order.State)+"-"+string(order.Direction)), file)
 			if filepath.Dir(file) == newest {
-				written := ramp.Must(json.Marshal(order))
+				written := must.Get(json.Marshal(order))(t)
 				assert.Equal(t, strings.TrimSpace(string(text)), string(written),
 					"a new format needs a directory of its own")
 			}
@@ -551,7 +553,7 @@ func TestEffectSumsEachAsset(t *testing.T) {
 	intent := mintIntent()
 	intent.From = assets(ramp.TypeAsset, "gold 9007199254740993", "dust 0.1", "gold 1", "egg 1", "dust 0.2",
 		"gold 1000000000000000000000")
-	effect := ramp.Must(effectOf(intent, ""))
+	effect := must.Get(effectOf(intent, ""))(t)
 	assert.Equal(t, []ramp.AssetAmount{
 		{ID: "dust", Amount: amount("0.3")},
 		{ID: "egg", Amount: amount("1")},
@@ -651,7 +653,7 @@ func rejected(t testing.TB, n int) string {
 	if tt.change != nil {
 		tt.change(&intent)
 	}
-	b := ramp.Must(json.Marshal(intent))
+	b := must.Get(json.Marshal(intent))(t)
 	if tt.json[0] != "" {
 		require.Contains(t, string(b), tt.json[0])
 	}
@@ -665,7 +667,7 @@ func TestDelta(t *testing.T) {
 		assert.Equal(t, want, ramp.Effect{Kind: kind}.Delta(five).String(), "%s", kind)
 	}
 	// Taking and giving back cancel out.
-	sum := ramp.Must(ramp.Effect{Kind: ramp.Take}.Delta(five).Add(ramp.Effect{Kind: ramp.GiveBack}.Delta(five)))
+	sum := must.Get(ramp.Effect{Kind: ramp.Take}.Delta(five).Add(ramp.Effect{Kind: ramp.GiveBack}.Delta(five)))(t)
 	assert.Equal(t, ramp.Amount{}, sum)
 
 	assert.Equal(t, ramp.Amount{}, ramp.Effect{Kind: ramp.Take}.Delta(ramp.AssetAmount{}))
@@ -687,7 +689,7 @@ func TestEffectsAreText(t *testing.T) {
 			`{"kind":"grant","assets":[{"id":"gold","amount":5}]}`},
 	} {
 		assert.Equal(t, tt.text, tt.effect.String())
-		written := ramp.Must(json.Marshal(tt.effect))
+		written := must.Get(json.Marshal(tt.effect))(t)
 		assert.JSONEq(t, tt.json, string(written))
 		var read ramp.Effect
 		require.NoError(t, json.Unmarshal(written, &read))
@@ -709,7 +711,7 @@ func TestWhatDecidesNothingIsReadLeniently(t *testing.T) {
 		{`"fee_rate":1e9999`, "", ""},
 	} {
 		t.Run(tt.fields, func(t *testing.T) {
-			r := ramp.Must(ramp.ParseValidate(validateBody(t, `"target_candidate":{}`, tt.fields)))
+			r := must.Get(ramp.ParseValidate(validateBody(t, `"target_candidate":{}`, tt.fields)))(t)
 			assert.Equal(t, tt.feeRate, r.Intent.FeeRate.String())
 			assert.Equal(t, tt.actual, r.Intent.Actual)
 			_, err := json.Marshal(r.Intent)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 func catalogParams() ramp.CatalogParams {
@@ -34,24 +35,24 @@ func exchangeParams() ramp.ExchangeParams {
 }
 
 func TestGoldenURLs(t *testing.T) {
-	catalog := ramp.Must(ramp.CatalogURL("https://ramp.example", catalogParams()))
+	catalog := must.Get(ramp.CatalogURL("https://ramp.example", catalogParams()))(t)
 	assert.Equal(t, string(golden("2.1-catalog-url.txt")), catalog+"\n")
 
-	exchange := ramp.Must(ramp.ExchangeURL("https://ramp.example", exchangeParams()))
+	exchange := must.Get(ramp.ExchangeURL("https://ramp.example", exchangeParams()))(t)
 	assert.Equal(t, string(golden("2.1-exchange-url.txt")), exchange+"\n")
 }
 
 func TestCatalogURLLeavesOptionalParametersOut(t *testing.T) {
 	c := catalogParams()
 	c.Lang = ""
-	got := ramp.Must(ramp.CatalogURL("https://ramp.example", c))
+	got := must.Get(ramp.CatalogURL("https://ramp.example", c))(t)
 	assert.Equal(t,
 		"https://ramp.example/catalog?projectId=prj_7Qm2xVd9&sessionId=hero-4821&accessToken=eyJhbGciOi.J9%2Bab%2Fc%3D"+
 			"&platform=web&network=testnet", got)
 
 	for _, lang := range []ramp.Lang{ramp.LangChinese, ramp.LangEnglish, ramp.LangTraditionalChinese} {
 		c.Lang = lang
-		got := ramp.Must(ramp.CatalogURL("https://ramp.example", c))
+		got := must.Get(ramp.CatalogURL("https://ramp.example", c))(t)
 		assert.True(t, strings.HasSuffix(got, "&network=testnet&lang="+string(lang)), got)
 	}
 }
@@ -76,14 +77,14 @@ func TestURLsKeepEveryByte(t *testing.T) {
 		}, strings.ToValidUTF8(value, "")) + "s"
 		project := "p" + strings.ReplaceAll(session, "\u00ad", "") + "p"
 		c.ProjectID, c.SessionID, c.AccessToken = project, session, ramp.NewAccessToken(session)
-		got := ramp.Must(ramp.CatalogURL("https://ramp.example/play", c))
+		got := must.Get(ramp.CatalogURL("https://ramp.example/play", c))(t)
 		assertQuery(t, got, "/play/catalog", [][2]string{
 			{"projectId", project}, {"sessionId", session}, {"accessToken", session},
 			{"platform", "web"}, {"network", "testnet"}, {"lang", "zh-Hant"}})
 
 		e := exchangeParams()
 		e.SessionID, e.AccessToken = session, ramp.NewAccessToken(session)
-		got = ramp.Must(ramp.ExchangeURL("https://ramp.example/play", e))
+		got = must.Get(ramp.ExchangeURL("https://ramp.example/play", e))(t)
 		assertQuery(t, got, "/play/exchange",
 			[][2]string{{"uuid", goldenMint}, {"accessToken", session}, {"sessionId", session}, {"network", "testnet"}})
 	}
@@ -129,7 +130,7 @@ func TestAPageThatNobodyCouldUseIsRefused(t *testing.T) {
 func TestALanguageThatTheServiceLacksIsLeftOut(t *testing.T) {
 	c := catalogParams()
 	c.Lang = "de"
-	assert.NotContains(t, ramp.Must(ramp.CatalogURL("https://ramp.example", c)), "lang")
+	assert.NotContains(t, must.Get(ramp.CatalogURL("https://ramp.example", c))(t), "lang")
 }
 
 // assertQuery checks a URL's path and its parameters, in their order.
@@ -138,14 +139,14 @@ func assertQuery(t *testing.T, address, path string, want [][2]string) {
 	for _, r := range address {
 		require.True(t, r > ' ' && r < 0x7f, "%q needs escaping in %q", r, address)
 	}
-	u := ramp.Must(url.Parse(address))
+	u := must.Get(url.Parse(address))(t)
 	assert.Equal(t, path, u.Path)
 	assert.Empty(t, u.Fragment)
 	assert.NotContains(t, u.RawQuery, "+", "a plus is a blank to some and a plus to others")
 
 	var got [][2]string
 	for pair := range strings.SplitSeq(u.RawQuery, "&") {
-		one := ramp.Must(url.ParseQuery(pair))
+		one := must.Get(url.ParseQuery(pair))(t)
 		require.Len(t, one, 1)
 		for name, values := range one {
 			require.Len(t, values, 1)
@@ -157,7 +158,7 @@ func assertQuery(t *testing.T, address, path string, want [][2]string) {
 	// A decoder that does not decode a plus reads the same.
 	for i, pair := range strings.Split(u.RawQuery, "&") {
 		_, value, _ := strings.Cut(pair, "=")
-		plain := ramp.Must(url.PathUnescape(value))
+		plain := must.Get(url.PathUnescape(value))(t)
 		assert.Equal(t, want[i][1], plain)
 	}
 }
@@ -174,7 +175,7 @@ func TestURLsStandBelowTheirBase(t *testing.T) {
 		"http://localhost:8080":          "http://localhost:8080/exchange?",
 	} {
 		t.Run(base, func(t *testing.T) {
-			got := ramp.Must(ramp.ExchangeURL(base, exchangeParams()))
+			got := must.Get(ramp.ExchangeURL(base, exchangeParams()))(t)
 			assert.True(t, strings.HasPrefix(got, want+"uuid="), got)
 		})
 	}

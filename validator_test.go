@@ -30,6 +30,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 func vectorECDSA() *ecdsa.PrivateKey { return ramp.Must(ethcrypto.HexToECDSA(vectorKey[2:])) }
@@ -211,9 +212,9 @@ func TestTenThousandKeysRecover(t *testing.T) {
 			signer, err = ramp.NewFuncSigner(ethcrypto.PubkeyToAddress(key.PublicKey), keyFunc(key, all[n%len(all)]))
 		}
 		require.NoError(t, err)
-		sig := ramp.Must(signer.Sign(ctx, digest))
+		sig := must.Get(signer.Sign(ctx, digest))(t)
 
-		by := ramp.Must(ramp.Recover(digest, sig))
+		by := must.Get(ramp.Recover(digest, sig))(t)
 		if by != signer.Address() || by != ethcrypto.PubkeyToAddress(key.PublicKey) {
 			t.Fatalf("run %d: %s signed, %s recovers", n, signer.Address(), by)
 		}
@@ -241,7 +242,7 @@ func TestThreeThousandSignaturesOfCarelessServices(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			key, odd := vectorECDSA(), 0
 			var want []byte
-			signer := ramp.Must(ramp.NewFuncSigner(vectorAddress, func(_ context.Context, d []byte) ([]byte, error) {
+			signer := must.Get(ramp.NewFuncSigner(vectorAddress, func(_ context.Context, d []byte) ([]byte, error) {
 				return rawSign(key, d, func(r, s *big.Int) []byte {
 					want = asRS(r, s)
 					if !bytes.Equal(tt.as(r, s), tt.right(r, s)) {
@@ -249,7 +250,7 @@ func TestThreeThousandSignaturesOfCarelessServices(t *testing.T) {
 					}
 					return tt.as(r, s)
 				})
-			}))
+			}))(t)
 			random := mathrand.NewChaCha8([32]byte([]byte("three thousand digests to sign..")))
 			for range 3_000 {
 				var digest ramp.Digest
@@ -270,12 +271,12 @@ func TestShortSignaturesAreReadBySplit(t *testing.T) {
 	// Found by trying the numbers from 0; a signature over the same digest is always the same.
 	for n, lengths := range map[int64][2]int{68: {32, 31}, 349: {31, 32}, 1375: {32, 30}, 68381: {31, 31}} {
 		digest := ramp.Digest(ethcrypto.Keccak256(big.NewInt(n).Bytes()))
-		raw := ramp.Must(rawSign(key, digest[:], asRS))
+		raw := must.Get(rawSign(key, digest[:], asRS))(t)
 		r, s := bytes.TrimLeft(raw[:32], "\x00"), bytes.TrimLeft(raw[32:], "\x00")
 		require.Equal(t, lengths, [2]int{len(r), len(s)}, "of r and s")
 		short := append(bytes.Clone(r), s...)
-		signer := ramp.Must(ramp.NewFuncSigner(vectorAddress,
-			func(context.Context, []byte) ([]byte, error) { return short, nil }))
+		signer := must.Get(ramp.NewFuncSigner(vectorAddress,
+			func(context.Context, []byte) ([]byte, error) { return short, nil }))(t)
 		got, err := signer.Sign(t.Context(), digest)
 		require.NoError(t, err)
 		assert.Equal(t, raw, got[:64], "%v", lengths)
@@ -295,8 +296,10 @@ func TestAServiceThatHashesTheDigestAgainIsNamed(t *testing.T) {
 	} {
 		for name, as := range forms {
 			t.Run(hash+", "+name, func(t *testing.T) {
-				signer := ramp.Must(ramp.NewFuncSigner(vectorAddress,
-					func(_ context.Context, d []byte) ([]byte, error) { return rawSign(vectorECDSA(), again(d), as) }))
+				signer := must.Get(ramp.NewFuncSigner(vectorAddress,
+					func(_ context.Context, d []byte) ([]byte, error) {
+						return rawSign(vectorECDSA(), again(d), as)
+					}))(t)
 				sig, err := signer.Sign(t.Context(), digest)
 				require.ErrorIs(t, err, ramp.ErrSignature)
 				require.EqualError(t, err, "ramp: signature is not valid: the signer hashed the digest again, with "+
@@ -339,10 +342,10 @@ func assertNoKey(t *testing.T, err error) {
 }
 
 func TestKeysThatAreNoneMakeNoSigner(t *testing.T) {
-	p256 := ramp.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
+	p256 := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	_, edwards, err := ed25519.GenerateKey(rand.Reader)
 	require.NoError(t, err)
-	other := ramp.Must(ethcrypto.GenerateKey())
+	other := must.Get(ethcrypto.GenerateKey())(t)
 	// The curve is y²=x³+7, so a third root of 1 times x has the same y.
 	p := ethcrypto.S256().Params().P
 	cubeRoot := new(big.Int).Exp(big.NewInt(2), new(big.Int).Div(new(big.Int).Sub(p, common.Big1), common.Big3), p)
@@ -368,7 +371,7 @@ func TestKeysThatAreNoneMakeNoSigner(t *testing.T) {
 		"the zero value":                    new(ecdsa.PrivateKey),
 		"a key of P-256":                    p256,
 		"a key of Ed25519":                  edwards,
-		"a key of RSA":                      ramp.Must(rsa.GenerateKey(rand.Reader, 2048)),
+		"a key of RSA":                      must.Get(rsa.GenerateKey(rand.Reader, 2048))(t),
 		"no curve":                          with(func(k *ecdsa.PrivateKey) { k.Curve = nil }),
 		"no private half":                   with(func(k *ecdsa.PrivateKey) { k.D = nil }),
 		"a private half of 0":               with(func(k *ecdsa.PrivateKey) { k.D = new(big.Int) }),
@@ -399,23 +402,23 @@ func TestKeysThatAreNoneMakeNoSigner(t *testing.T) {
 
 func TestSignerKeepsItsOwnCopyOfTheKey(t *testing.T) {
 	key := vectorECDSA()
-	s := ramp.Must(ramp.NewCryptoSigner(key))
+	s := must.Get(ramp.NewCryptoSigner(key))(t)
 	key.D.SetInt64(1) // as one wipes a key
-	got := ramp.Must(s.Sign(context.Background(), vectors[0].digest()))
+	got := must.Get(s.Sign(context.Background(), vectors[0].digest()))(t)
 	assert.Equal(t, vectors[0].signature(), got)
 }
 
 func TestCryptoSignerIsAskedForTheDigestAsItIs(t *testing.T) {
 	digest := vectors[0].digest()
 	calls := 0
-	s := ramp.Must(ramp.NewCryptoSigner(&keyService{key: vectorECDSA(), as: asDER,
+	s := must.Get(ramp.NewCryptoSigner(&keyService{key: vectorECDSA(), as: asDER,
 		see: func(random io.Reader, got []byte, options crypto.SignerOpts) {
 			calls++
 			assert.NotNil(t, random)
 			assert.Equal(t, digest[:], got)
 			assert.Equal(t, crypto.SHA256, options.HashFunc())
-		}}))
-	ramp.Must(s.Sign(context.Background(), digest))
+		}}))(t)
+	must.Get(s.Sign(context.Background(), digest))(t)
 	assert.Equal(t, 1, calls)
 
 	ended, end := context.WithCancel(context.Background())
@@ -429,19 +432,19 @@ func TestCryptoSignerIsAskedForTheDigestAsItIs(t *testing.T) {
 func TestFuncSignerGetsContextAndDigest(t *testing.T) {
 	type mark struct{}
 	digest := vectors[0].digest()
-	s := ramp.Must(ramp.NewFuncSigner(vectorAddress, func(ctx context.Context, got []byte) ([]byte, error) {
+	s := must.Get(ramp.NewFuncSigner(vectorAddress, func(ctx context.Context, got []byte) ([]byte, error) {
 		assert.Equal(t, "here", ctx.Value(mark{}))
 		assert.Equal(t, digest[:], got)
 		sig, err := rawSign(vectorECDSA(), got, asDER)
 		clear(got) // what a service does to its copy is its own affair
 		return sig, err
-	}))
-	got := ramp.Must(s.Sign(context.WithValue(context.Background(), mark{}, "here"), digest))
+	}))(t)
+	got := must.Get(s.Sign(context.WithValue(context.Background(), mark{}, "here"), digest))(t)
 	assert.Equal(t, vectors[0].signature(), got)
 
 	down := errors.New("key service is down")
-	s = ramp.Must(ramp.NewFuncSigner(vectorAddress,
-		func(context.Context, []byte) ([]byte, error) { return asRS(order, order), down }))
+	s = must.Get(ramp.NewFuncSigner(vectorAddress,
+		func(context.Context, []byte) ([]byte, error) { return asRS(order, order), down }))(t)
 	sig, err := s.Sign(context.Background(), digest)
 	require.ErrorIs(t, err, down)
 	assert.NotErrorIs(t, err, ramp.ErrSignature, "nothing was signed")
@@ -452,8 +455,8 @@ func TestFuncSignerGetsContextAndDigest(t *testing.T) {
 // address over the digest, or an error.
 func TestSignerRejectsWhatAKeyServiceReturns(t *testing.T) {
 	key, digest := vectorECDSA(), vectors[0].digest()
-	stranger := ramp.Must(ethcrypto.GenerateKey())
-	raw := ramp.Must(rawSign(key, digest[:], asRS))
+	stranger := must.Get(ethcrypto.GenerateKey())(t)
+	raw := must.Get(rawSign(key, digest[:], asRS))(t)
 	r, s := new(big.Int).SetBytes(raw[:32]), new(big.Int).SetBytes(raw[32:])
 	der := asDER(r, s)
 	zero := new(big.Int)
@@ -481,8 +484,8 @@ func TestSignerRejectsWhatAKeyServiceReturns(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			signer := ramp.Must(ramp.NewFuncSigner(vectorAddress,
-				func(_ context.Context, d []byte) ([]byte, error) { return answer(d), nil }))
+			signer := must.Get(ramp.NewFuncSigner(vectorAddress,
+				func(_ context.Context, d []byte) ([]byte, error) { return answer(d), nil }))(t)
 			sig, err := signer.Sign(context.Background(), digest)
 			require.ErrorIs(t, err, ramp.ErrSignature)
 			assert.Equal(t, ramp.Signature{}, sig)
@@ -529,14 +532,14 @@ func TestRecoverAcceptsOnlyWhatAContractWould(t *testing.T) {
 	}
 
 	other := change(func(s *ramp.Signature) { s[64] ^= 7 }) // 27 and 28 exchanged
-	by := ramp.Must(ramp.Recover(digest, other))
+	by := must.Get(ramp.Recover(digest, other))(t)
 	assert.NotEqual(t, vectorAddress, by, "the other v is another key")
 	assert.Equal(t, vectors[0].signature(), good, "the caller's signature is left alone")
 }
 
 func TestSignatureText(t *testing.T) {
 	for _, v := range vectors {
-		assert.Equal(t, vectorAddress, ramp.Must(ramp.Recover(v.digest(), v.signature())))
+		assert.Equal(t, vectorAddress, must.Get(ramp.Recover(v.digest(), v.signature()))(t))
 	}
 	assertHex(t, vectors[0].signatureText, ramp.ParseSignature,
 		func(err error) { require.ErrorIs(t, err, ramp.ErrSignature) })
@@ -586,7 +589,7 @@ func TestPublicKeyAddress(t *testing.T) {
 		"PEM with Windows' newlines": bytes.ReplaceAll(asPEM("PUBLIC KEY", long), []byte("\n"), []byte("\r\n")),
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := ramp.Must(ramp.PublicKeyAddress(public))
+			got := must.Get(ramp.PublicKeyAddress(public))(t)
 			assert.Equal(t, vectorAddress, got)
 		})
 	}
@@ -595,7 +598,7 @@ func TestPublicKeyAddress(t *testing.T) {
 // A point 04||X||Y whose X begins with 3f could also be an OCTET STRING of 63 bytes.
 func TestPublicKeyAddressOfAPointThatLooksLikeDER(t *testing.T) {
 	for n := int64(1); ; n++ {
-		key := ramp.Must(ethcrypto.ToECDSA(big.NewInt(n).FillBytes(make([]byte, 32))))
+		key := must.Get(ethcrypto.ToECDSA(big.NewInt(n).FillBytes(make([]byte, 32))))(t)
 		point := ethcrypto.FromECDSAPub(&key.PublicKey)
 		if point[1] != 0x3f {
 			continue
@@ -603,7 +606,7 @@ func TestPublicKeyAddressOfAPointThatLooksLikeDER(t *testing.T) {
 		var text []byte
 		_, err := asn1.Unmarshal(point, &text)
 		require.NoError(t, err)
-		assert.Equal(t, ethcrypto.PubkeyToAddress(key.PublicKey), ramp.Must(ramp.PublicKeyAddress(point)))
+		assert.Equal(t, ethcrypto.PubkeyToAddress(key.PublicKey), must.Get(ramp.PublicKeyAddress(point))(t))
 		return
 	}
 }
@@ -612,24 +615,24 @@ func TestPublicKeyAddressRejects(t *testing.T) {
 	key := vectorECDSA()
 	point := ethcrypto.FromECDSAPub(&key.PublicKey)
 	good := spki(ecPublicKey, secp256k1, point)
-	p256 := ramp.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
-	nist := ramp.Must(x509.MarshalPKIXPublicKey(&p256.PublicKey))
+	p256 := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
+	nist := must.Get(x509.MarshalPKIXPublicKey(&p256.PublicKey))(t)
 	edwards, _, err := ed25519.GenerateKey(rand.Reader)
 	require.NoError(t, err)
-	curve25519 := ramp.Must(x509.MarshalPKIXPublicKey(edwards))
-	sec1 := ramp.Must(x509.MarshalECPrivateKey(p256))
+	curve25519 := must.Get(x509.MarshalPKIXPublicKey(edwards))(t)
+	sec1 := must.Get(x509.MarshalECPrivateKey(p256))(t)
 	off := bytes.Clone(point)
 	off[64] ^= 1
 	// x=1 is on the curve. A coordinate that is larger by the field's prime is a
 	// second encoding of the same point, with another address.
 	field := ethcrypto.S256().Params().P
-	one := ramp.Must(ethcrypto.DecompressPubkey(append([]byte{2}, big.NewInt(1).FillBytes(make([]byte, 32))...)))
+	one := must.Get(ethcrypto.DecompressPubkey(append([]byte{2}, big.NewInt(1).FillBytes(make([]byte, 32))...)))(t)
 	beyond := ethcrypto.FromECDSAPub(one)
 	new(big.Int).Add(field, one.X).FillBytes(beyond[1:33])
 	const form = "it must be a secp256k1 public key, DER, PEM or CKA_EC_POINT"
 	const curve = "it is on the curve 1.2.840.10045.3.1.7, and must be on secp256k1, which is 1.3.132.0.10"
 	const noPoint = "it is not a point on secp256k1: the key must be on this curve"
-	p256Point := ramp.Must(p256.PublicKey.Bytes())
+	p256Point := must.Get(p256.PublicKey.Bytes())(t)
 	for name, tt := range map[string]struct {
 		public []byte
 		want   string

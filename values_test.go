@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 // The edges of an amount: zero, fractions, more than a float or an int64 holds, and the most digits.
@@ -77,9 +78,9 @@ func TestQuantitiesAreTheSameAsText(t *testing.T) {
 	for _, text := range []string{"", "0x0", "0", "31", "0x1f", "18446744073709551616", largest} {
 		var want, read ramp.Quantity
 		require.NoError(t, want.UnmarshalText([]byte(text)))
-		written := ramp.Must(want.MarshalText())
+		written := must.Get(want.MarshalText())(t)
 		assert.Equal(t, text, string(written))
-		require.NoError(t, read.UnmarshalBinary(ramp.Must(want.MarshalBinary())))
+		require.NoError(t, read.UnmarshalBinary(must.Get(want.MarshalBinary())(t)))
 		assert.True(t, read.Equal(want))
 		assert.Equal(t, text == "", read.IsZero())
 	}
@@ -118,23 +119,23 @@ func (f *failures) Errorf(format string, args ...any) { fmt.Fprintf(f, format, a
 func TestAFailedAssertionPrintsNoSecret(t *testing.T) {
 	const secret = "s3cret-s3cret-s3cret"
 	node := func(secret string) *ramp.RPC {
-		return ramp.Must(ramp.NewRPC(ramp.RPCConfig{
+		return must.Get(ramp.NewRPC(ramp.RPCConfig{
 			URL: "https://user:" + secret + "@node.example.com/v1/" + secret + "?key=" + secret,
-		}))
+		}))(t)
 	}
 	withHeader := func(secret string) *ramp.RPC {
 		header := http.Header{"Authorization": {"Bearer " + secret}}
-		return ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", Header: header}))
+		return must.Get(ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", Header: header}))(t)
 	}
 	client := func(secret string) *ramp.Client {
-		return ramp.Must(ramp.NewClient(ramp.ClientConfig{
-			URL: "https://service.example.com/" + secret, Key: ramp.Must(ramp.TextKey(secret)),
-		}))
+		return must.Get(ramp.NewClient(ramp.ClientConfig{
+			URL: "https://service.example.com/" + secret, Key: must.Get(ramp.TextKey(secret))(t),
+		}))(t)
 	}
 	session := func(secret string) ramp.Session { return ramp.Session{ID: "s", Token: ramp.NewAccessToken(secret)} }
 	for what, pair := range map[string][2]any{
 		"sessions": {session(secret), session("another")},
-		"keys":     {ramp.Must(ramp.TextKey(secret)), ramp.Must(ramp.TextKey("another-another"))},
+		"keys":     {must.Get(ramp.TextKey(secret))(t), must.Get(ramp.TextKey("another-another"))(t)},
 		"nodes":    {node(secret), node("another")},
 		"headers":  {withHeader(secret), withHeader("another")},
 		"clients":  {client(secret), client("another-another")},

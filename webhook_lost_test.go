@@ -24,6 +24,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/rampproof"
 )
 
@@ -211,9 +212,10 @@ func TestAResultThatIsRedirectedComesAgain(t *testing.T) {
 			handler.ServeHTTP(w, r)
 		}))
 		body := resultCall().bytes()
-		request := ramp.Must(http.NewRequest(http.MethodPost, server.URL+"/old"+ramp.PathResult, bytes.NewReader(body)))
+		request := must.Get(http.NewRequest(http.MethodPost, server.URL+"/old"+ramp.PathResult,
+			bytes.NewReader(body)))(t)
 		request.Header.Set("X-HMAC-SIGNATURE", testKey().Sign(body))
-		response := ramp.Must(server.Client().Do(request))
+		response := must.Get(server.Client().Do(request))(t)
 		response.Body.Close()
 		assert.Equal(t, want, response.StatusCode, status)
 		server.Close()
@@ -334,7 +336,7 @@ func (h *hurried) leaves(t *testing.T) {
 		giveUp()
 	}()
 	address := h.server.URL + ramp.PathResult
-	request := ramp.Must(http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body)))
+	request := must.Get(http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body)))(t)
 	request.Header = signed(body)
 	_, err := h.server.Client().Do(request)
 	require.ErrorIs(t, err, context.Canceled)
@@ -367,13 +369,13 @@ func TestASenderThatResetsAStreamStopsNoResult(t *testing.T) {
 func TestASenderThatClosesItsWritingSideStopsNoResult(t *testing.T) {
 	h := newHurried(t, (*httptest.Server).Start)
 	close(h.release)
-	conn := ramp.Must(net.Dial("tcp", h.server.Listener.Addr().String()))
+	conn := must.Get(net.Dial("tcp", h.server.Listener.Addr().String()))(t)
 	defer conn.Close()
 	body := resultCall().with("receipt.status", "0x0").bytes()
 	head := "POST " + ramp.PathResult + " HTTP/1.1\r\nHost: game\r\nX-HMAC-SIGNATURE: " + testKey().Sign(body)
-	ramp.Must(fmt.Fprintf(conn, "%s\r\nContent-Length: %d\r\n\r\n%s", head, len(body), body))
+	must.Get(fmt.Fprintf(conn, "%s\r\nContent-Length: %d\r\n\r\n%s", head, len(body), body))(t)
 	require.NoError(t, conn.(*net.TCPConn).CloseWrite())
-	answer := string(ramp.Must(io.ReadAll(conn)))
+	answer := string(must.Get(io.ReadAll(conn))(t))
 	assert.True(t, strings.HasPrefix(answer, "HTTP/1.1 200 OK\r\n"), answer)
 	assert.True(t, strings.HasSuffix(answer, confirmed), answer)
 	assert.EqualValues(t, 1000, h.balance())

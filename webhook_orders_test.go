@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 // vault is the studio's data in memory: the gold of sessions.
@@ -238,8 +239,8 @@ func TestAnOrderOfAnotherNetwork(t *testing.T) {
 				assert.EqualValues(t, 900, v.gold["session-1"])
 				return
 			}
-			step := ramp.Must(store.Update(t.Context(), order.UUID,
-				func(stored *ramp.Order) (ramp.Step, error) { return ramp.Step{Order: *stored}, nil }))
+			step := must.Get(store.Update(t.Context(), order.UUID,
+				func(stored *ramp.Order) (ramp.Step, error) { return ramp.Step{Order: *stored}, nil }))(t)
 			assert.Equal(t, tt.opened, step.Order.Network)
 		})
 	}
@@ -312,7 +313,7 @@ func TestNothingOfACallIsKept(t *testing.T) {
 		memory = append(memory, []byte(values[0]))
 		header[name] = []string{unsafe.String(&memory[len(memory)-1][0], len(values[0]))}
 	}
-	first := ramp.Must(ramp.ParseValidate(body))
+	first := must.Get(ramp.ParseValidate(body))(t)
 	require.NoError(t, toValidate(game.handler)(t.Context(), header, body).Err)
 	contradiction := resultCall().with("session_id", "session-2").bytes()
 	require.Equal(t, 500, toResult(game.handler)(t.Context(), signed(contradiction), contradiction).Status)
@@ -336,11 +337,11 @@ func TestNothingOfACallIsKept(t *testing.T) {
 func TestAMemoryStoreHandsOutCopies(t *testing.T) {
 	store := &ramp.MemoryStore{Apply: func(context.Context, ramp.Step) error { return nil }}
 	body := validateCall().with("intent.target_candidate", map[string]any{"a": 1}).bytes()
-	written := ramp.Must(json.Marshal(accepted(ramp.Must(ramp.ParseValidate(body)))))
+	written := must.Get(json.Marshal(accepted(must.Get(ramp.ParseValidate(body))(t))))(t)
 	for range 3 {
-		r := ramp.Must(ramp.ParseValidate(body))
-		step := ramp.Must(store.Update(t.Context(), r.UUID, ramp.Accept(player, r, atValidate)))
-		got := ramp.Must(json.Marshal(step.Order))
+		r := must.Get(ramp.ParseValidate(body))(t)
+		step := must.Get(store.Update(t.Context(), r.UUID, ramp.Accept(player, r, atValidate)))(t)
+		got := must.Get(json.Marshal(step.Order))(t)
 		assert.Equal(t, string(written), string(got))
 		assert.Equal(t, "item_gold", step.Order.Assets[0].ID)
 		if !step.New { // which is a copy; that of a new step is the transition's

@@ -33,6 +33,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/internal/test/racedetector"
 	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/ramptest"
@@ -178,7 +179,7 @@ func newStudioWith(t *testing.T, c ramp.HandlerConfig) *studio {
 	if c.Terms == nil {
 		c.Terms = anyTerms
 	}
-	handler := ramp.Must(ramp.NewHandler(c))
+	handler := must.Get(ramp.NewHandler(c))(t)
 	s.Server = httptest.NewServer(handler)
 	t.Cleanup(s.Close)
 	return s
@@ -186,11 +187,11 @@ func newStudioWith(t *testing.T, c ramp.HandlerConfig) *studio {
 
 func (s *studio) call(t *testing.T, method, path string, header http.Header, body []byte) (int, string) {
 	t.Helper()
-	request := ramp.Must(http.NewRequest(method, s.URL+path, bytes.NewReader(body)))
+	request := must.Get(http.NewRequest(method, s.URL+path, bytes.NewReader(body)))(t)
 	request.Header = header
-	response := ramp.Must(s.Client().Do(request))
+	response := must.Get(s.Client().Do(request))(t)
 	defer response.Body.Close()
-	answer := ramp.Must(io.ReadAll(response.Body))
+	answer := must.Get(io.ReadAll(response.Body))(t)
 	assert.Equal(t, "application/json", response.Header.Get("Content-Type"))
 	assert.Equal(t, "no-store", response.Header.Get("Cache-Control"),
 		"what the service is told must not come out of a cache")
@@ -292,7 +293,7 @@ func TestACallThatIsNotAuthenticReachesNoGame(t *testing.T) {
 		{"basic authorization", "x-dapp-authorization", "ACCESS_TOKEN_MISSING", []string{"Basic c2VjcmV0"}},
 		{"two tokens", "x-dapp-authorization", "ACCESS_TOKEN_MISSING", []string{"Bearer a", "Bearer b"}},
 	}
-	other := ramp.Must(ramp.TextKey("another key"))
+	other := must.Get(ramp.TextKey("another key"))(t)
 	hmacs := func(body []byte) []fault {
 		right := testKey().Sign(body)
 		return []fault{
@@ -388,8 +389,8 @@ func TestABodyAboveTheLimitIsRejectedUnread(t *testing.T) {
 	}
 	assert.Empty(t, s.game.calls)
 
-	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: s.game, Store: s.game, Key: s.key,
-		Signer: testSigner(), MaxBody: 4096}))
+	handler := must.Get(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: s.game, Store: s.game, Key: s.key,
+		Signer: testSigner(), MaxBody: 4096}))(t)
 	rest := &countingReader{from: strings.NewReader(strings.Repeat(" ", 1<<20))}
 	request := httptest.NewRequest(http.MethodPost, ramp.PathResult, io.MultiReader(bytes.NewReader(body), rest))
 	request.Header = http.Header{"X-Hmac-Signature": {s.key.Sign(body)}}
@@ -453,13 +454,13 @@ func TestABodyWithoutAnHMACIsRejectedUnread(t *testing.T) {
 				if at.path == "/ramp/result" {
 					code = "NOT_FOUND"
 				}
-				conn := ramp.Must(net.Dial("tcp", s.Listener.Addr().String()))
+				conn := must.Get(net.Dial("tcp", s.Listener.Addr().String()))(t)
 				defer conn.Close()
-				ramp.Must(fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: game\r\n%s\r\n", at.path, test.headers))
+				must.Get(fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: game\r\n%s\r\n", at.path, test.headers))(t)
 				// No byte of the body is sent, so only a server that does not wait answers.
-				response := ramp.Must(http.ReadResponse(bufio.NewReader(conn), nil))
+				response := must.Get(http.ReadResponse(bufio.NewReader(conn), nil))(t)
 				defer response.Body.Close()
-				body := ramp.Must(io.ReadAll(response.Body))
+				body := must.Get(io.ReadAll(response.Body))(t)
 				assert.Equal(t, want, response.StatusCode)
 				assert.Equal(t, rejection(code), string(body))
 			})
@@ -483,12 +484,12 @@ func TestConnectionsWithoutAnHMACHoldLittleMemory(t *testing.T) {
 	}
 	before := inUse()
 	for range connections {
-		conn := ramp.Must(net.Dial("tcp", s.Listener.Addr().String()))
+		conn := must.Get(net.Dial("tcp", s.Listener.Addr().String()))(t)
 		defer conn.Close()
-		ramp.Must(fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: game\r\nContent-Length: %d\r\n\r\n", ramp.PathResult,
-			len(payload)))
+		must.Get(fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: game\r\nContent-Length: %d\r\n\r\n", ramp.PathResult,
+			len(payload)))(t)
 		go func() { _, _ = conn.Write(payload[1:]) }() // ends with the connection
-		ramp.Must(http.ReadResponse(bufio.NewReaderSize(conn, 16), nil))
+		must.Get(http.ReadResponse(bufio.NewReaderSize(conn, 16), nil))(t)
 	}
 	held := inUse() - before
 	t.Logf("%d connections hold %.1f MiB", connections, held)
@@ -522,9 +523,9 @@ func TestOtherMethodsAndPathsAreRejected(t *testing.T) {
 			if method == allowed {
 				continue
 			}
-			request := ramp.Must(http.NewRequest(method, s.URL+path, nil))
-			response := ramp.Must(s.Client().Do(request))
-			answer := ramp.Must(io.ReadAll(response.Body))
+			request := must.Get(http.NewRequest(method, s.URL+path, nil))(t)
+			response := must.Get(s.Client().Do(request))(t)
+			answer := must.Get(io.ReadAll(response.Body))(t)
 			response.Body.Close()
 			assert.Equal(t, 405, response.StatusCode)
 			assert.Equal(t, allowed, response.Header.Get("Allow"))
@@ -771,9 +772,9 @@ func (c confirmer) Confirm(_ context.Context, _ ramp.Store, _ *ramp.Result,
 }
 
 func TestCheckFindsEveryFaultBeforeAPlayerPays(t *testing.T) {
-	key := ramp.Must(ethcrypto.HexToECDSA(vectorKey[2:]))
+	key := must.Get(ethcrypto.HexToECDSA(vectorKey[2:]))(t)
 	signs := func(sign func(context.Context, []byte) ([]byte, error)) *ramp.Signer {
-		return ramp.Must(ramp.NewFuncSigner(vectorAddress, sign))
+		return must.Get(ramp.NewFuncSigner(vectorAddress, sign))(t)
 	}
 	rehashed := signs(func(_ context.Context, digest []byte) ([]byte, error) {
 		return ethcrypto.Sign(ethcrypto.Keccak256(digest), key)
@@ -803,7 +804,7 @@ func TestCheckFindsEveryFaultBeforeAPlayerPays(t *testing.T) {
 			config := withStore(ramp.HandlerConfig{Terms: anyOf("project-1", ramp.Testnet), Key: testKey(),
 				Signer: testSigner(), Confirm: confirmer{}})
 			tt.change(&config)
-			handler := ramp.Must(ramp.NewHandler(config))
+			handler := must.Get(ramp.NewHandler(config))(t)
 			err := handler.Check(t.Context())
 			if tt.want == nil {
 				assert.NoError(t, err)
@@ -852,9 +853,9 @@ func TestCheckLogsAnOutageAndReportsWhatSomebodyMustCorrect(t *testing.T) {
 		inBubble(t, name, func(t *testing.T) {
 			var log bytes.Buffer
 			node := rpcOver(tt.node, ramp.RPCConfig{ChainID: 1112, Retries: -1})
-			handler := ramp.Must(
+			handler := must.Get(
 				ramp.NewHandler(withStore(ramp.HandlerConfig{Terms: anyTerms, Key: testKey(), Signer: testSigner(),
-					Confirm: rampproof.Confirmed(node, 1), Logger: slog.New(slog.NewTextHandler(&log, nil))})))
+					Confirm: rampproof.Confirmed(node, 1), Logger: slog.New(slog.NewTextHandler(&log, nil))})))(t)
 			err := handler.Check(t.Context())
 			if tt.want == "" {
 				assert.NoError(t, err)
@@ -871,10 +872,10 @@ func TestCheckLogsAnOutageAndReportsWhatSomebodyMustCorrect(t *testing.T) {
 	// The fallback is looked at, too, and its fault is an error although the first is down.
 	n := &twoNodes{first: dial(syscall.ECONNREFUSED),
 		fallback: &chain{say: map[string]string{"eth_chainId": `"result":"0x1"`}}}
-	handler := ramp.Must(
+	handler := must.Get(
 		ramp.NewHandler(withStore(ramp.HandlerConfig{Terms: anyTerms, Key: testKey(), Signer: testSigner(),
 			Confirm: rampproof.Confirmed(n.client(ramp.RPCConfig{ChainID: 1112, Retries: -1}), 1),
-			Logger:  slog.New(slog.DiscardHandler)})))
+			Logger:  slog.New(slog.DiscardHandler)})))(t)
 	err := handler.Check(t.Context())
 	assert.ErrorIs(t, err, ramp.ErrWrongChain)
 	assert.NotContains(t, err.Error(), "refused")
@@ -918,8 +919,8 @@ func TestAHandlerThatCannotWorkIsNotMade(t *testing.T) {
 // late, so it is looked up at each record.
 func TestWithoutALoggerFailuresGoToTheDefaultOne(t *testing.T) {
 	game := &recorder{}
-	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: game, Store: game,
-		Key: testKey(), Signer: testSigner()}))
+	handler := must.Get(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: game, Store: game,
+		Key: testKey(), Signer: testSigner()}))(t)
 	var log bytes.Buffer
 	before := slog.Default()
 	slog.SetDefault(slog.New(slog.NewJSONHandler(&log, nil)))
@@ -1063,8 +1064,8 @@ func TestHeadersThatNetHTTPDoesNotMake(t *testing.T) {
 		_, err := ramp.ParseSession(header)
 		assertCode(t, err, "SESSION_MISSING")
 	}
-	session := ramp.Must(ramp.ParseSession(http.Header{"x-dapp-sessionid": {" \t alice "},
-		"X-DAPP-AUTHORIZATION": {"  bearer   token-1  "}}))
+	session := must.Get(ramp.ParseSession(http.Header{"x-dapp-sessionid": {" \t alice "},
+		"X-DAPP-AUTHORIZATION": {"  bearer   token-1  "}}))(t)
 	assert.Equal(t, "alice token-1", session.ID+" "+session.Token.Reveal())
 
 	handler := newHandler(ramp.HandlerConfig{})
@@ -1097,7 +1098,7 @@ type placer = func(ctx context.Context, id uuid.UUID, session ramp.Session, toke
 // For an hour, every result meets one of these. The service delivers by the schedule of
 // the interface (8), and each order must end rightly once the trouble is over.
 func TestAnHourOfTroubleLosesNoOrder(t *testing.T) {
-	otherKey := ramp.Must(ramp.TextKey("the key before the rotation"))
+	otherKey := must.Get(ramp.TextKey("the key before the rotation"))(t)
 	type trouble struct {
 		config func(*ramp.HandlerConfig)
 		front  func(http.ResponseWriter, *http.Request) // is called before the handler
@@ -1173,19 +1174,19 @@ func TestAnHourOfTroubleLosesNoOrder(t *testing.T) {
 			config := ramp.HandlerConfig{Terms: anyOf("project-1", ramp.Testnet), Players: bank{vault: v}, Store: store,
 				Key: testKey(), Signer: testSigner(), Now: service.Now, Logger: slog.New(slog.DiscardHandler),
 				OnConflict: func(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil }}
-			rightly := ramp.Must(ramp.NewHandler(config))
+			rightly := must.Get(ramp.NewHandler(config))(t)
 			service.SetHandler(rightly)
-			client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: testKey(),
-				HTTPClient: service.Client()}))
+			client := must.Get(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: testKey(),
+				HTTPClient: service.Client()}))(t)
 			var orders []*ramptest.Order
 			place := func(session string, of placer, faults ...ramptest.Fault) {
 				v.gold[session] = 1000
 				request := testRequest()
 				request.Intent.Outputs = request.Intent.Materials
-				started := ramp.Must(client.Initialize(t.Context(), request))
-				order := ramp.Must(of(t.Context(), started.UUID,
+				started := must.Get(client.Initialize(t.Context(), request))(t)
+				order := must.Get(of(t.Context(), started.UUID,
 					ramp.Session{ID: session, Token: ramp.NewAccessToken("token-" + session)},
-					ramp.NewAmount(1), faults...))
+					ramp.NewAmount(1), faults...))(t)
 				orders = append(orders, order)
 			}
 			place("minted", service.Mint)
@@ -1196,7 +1197,7 @@ func TestAnHourOfTroubleLosesNoOrder(t *testing.T) {
 			if trouble.config != nil {
 				trouble.config(&wrongly)
 			}
-			handler := ramp.Must(ramp.NewHandler(wrongly))
+			handler := must.Get(ramp.NewHandler(wrongly))(t)
 			service.SetHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Path != ramp.PathResult {
 					rightly.ServeHTTP(w, r)
@@ -1253,10 +1254,10 @@ func FuzzAnswersToResults(f *testing.F) {
 			}
 			return errs[says]
 		}}
-		handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: game, Store: game,
+		handler := must.Get(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: game, Store: game,
 			Key: testKey(), Signer: testSigner(), MaxBody: 4096,
 			Logger:        slog.New(slog.DiscardHandler),
-			TranslateCode: func(c ramp.Code) ramp.Code { return c + ramp.Code(value) }}))
+			TranslateCode: func(c ramp.Code) ramp.Code { return c + ramp.Code(value) }}))(t)
 		if answer%2 == 0 { // so that the fuzzer gets further than the HMAC
 			signature = testKey().Sign(body)
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/internal/test/racedetector"
 )
 
@@ -46,14 +47,14 @@ func tokens(t testing.TB, text []byte) *node {
 	var read func() *node
 	read = func() *node {
 		n := &node{start: begin()}
-		token := ramp.Must(d.Token())
+		token := must.Get(d.Token())(t)
 		switch token := token.(type) {
 		case json.Delim:
 			n.kind = map[json.Delim]string{'{': "an object", '[': "an array"}[token]
 			for d.More() {
 				member := begin()
 				if token == '{' {
-					name := ramp.Must(d.Token())
+					name := must.Get(d.Token())(t)
 					n.names = append(n.names, name.(string))
 				}
 				value := read()
@@ -531,10 +532,10 @@ func sameAsEncodingJSON(t *testing.T, text []byte) {
 			}
 		}
 		n.sameStruct(t, "", reflect.ValueOf(got).Elem(), n.unreadable(t, w, got))
-		written := ramp.Must(json.Marshal(got))
+		written := must.Get(json.Marshal(got))(t)
 		again, err := w.read(written)
 		require.NoError(t, err, "what was read is not accepted when it is written: %s", written)
-		require.Equal(t, string(written), string(ramp.Must(json.Marshal(again))))
+		require.Equal(t, string(written), string(must.Get(json.Marshal(again))(t)))
 	}
 }
 

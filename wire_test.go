@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/internal/test/racedetector"
 )
 
@@ -72,7 +73,7 @@ func TestNamesMatchExactly(t *testing.T) {
 	_, err := ramp.ParseResult(resultBody(t, `"status"`, `"ſtatus"`))
 	assertFields(t, err, "receipt.status is required")
 	// An escape is another way to write the same name.
-	r := ramp.Must(ramp.ParseResult(resultBody(t, `"status"`, `"\u0073tatus"`)))
+	r := must.Get(ramp.ParseResult(resultBody(t, `"status"`, `"\u0073tatus"`)))(t)
 	assert.True(t, r.Succeeded())
 }
 
@@ -137,7 +138,7 @@ func TestASideOfAnIntentIsBounded(t *testing.T) {
 	side := func(n int) []byte {
 		return validateBody(t, `"from":[`, `"from":[`+strings.Repeat(entry, n-2)) // the mint has two
 	}
-	r := ramp.Must(ramp.ParseValidate(side(1000)))
+	r := must.Get(ramp.ParseValidate(side(1000)))(t)
 	assert.Len(t, r.Intent.From, 1000)
 	_, err := ramp.ParseValidate(side(1001))
 	assertFields(t, err, "intent.from must not have more than 1000 entries")
@@ -161,9 +162,9 @@ func TestReceiptLogsAreBounded(t *testing.T) {
 		return bytes.Replace(resultBody(t, `"logs":[`, `"logs":[`), []byte(`"receipt":{`),
 			[]byte(`"receipt":`+string(receipt(n))+`,"rest":{`), 1)
 	}
-	r := ramp.Must(ramp.ParseResult(result(4096)))
+	r := must.Get(ramp.ParseResult(result(4096)))(t)
 	assert.Len(t, r.Receipt.Logs, 4096)
-	r = ramp.Must(ramp.ParseResult(result(4097)))
+	r = must.Get(ramp.ParseResult(result(4097)))(t)
 	assertFields(t, &ramp.InvalidError{Fields: r.Unreadable}, "receipt.logs must not have more than 4096 entries")
 
 	// A node is trusted with more.
@@ -228,7 +229,7 @@ func TestUnmarshalJSONRejectsWhatIsNoJSON(t *testing.T) {
 func TestATextThatIsNoJSONLeavesTheOldValue(t *testing.T) {
 	racedetector.Skip(t)
 	result, validate := golden("6-result-mint.json"), golden("2.5-validate-mint.json")
-	receipt, intent := ramp.Must(ramp.ParseResult(result)).Receipt.Raw, ramp.Must(json.Marshal(mintIntent()))
+	receipt, intent := must.Get(ramp.ParseResult(result))(t).Receipt.Raw, must.Get(json.Marshal(mintIntent()))(t)
 	block := `{"number":"0x1","transactions":[` + feeDelegated + `]}`
 	for into, text := range map[json.Unmarshaler]string{
 		new(ramp.Amount): "12.5", new(ramp.Quantity): `"0x12"`, new(ramp.Asset): `{"id":"gold","balance":"1"}`,
@@ -258,7 +259,7 @@ func TestReadingReplacesTheWholeValue(t *testing.T) {
 		return into
 	}
 	result := golden("6-result-mint.json")
-	receipt, intent := ramp.Must(ramp.ParseResult(result)).Receipt.Raw, ramp.Must(json.Marshal(mintIntent()))
+	receipt, intent := must.Get(ramp.ParseResult(result))(t).Receipt.Raw, must.Get(json.Marshal(mintIntent()))(t)
 	for _, into := range []json.Unmarshaler{
 		used(&ramp.Receipt{From: common.Address{1}}, receipt),
 		used(&ramp.Log{Removed: true}, []byte(`{"data":"0x01"}`)), used(new(ramp.Intent), intent),
@@ -290,7 +291,7 @@ func TestFaultsAreBounded(t *testing.T) {
 
 	// An error that decides is not hidden by a thousand that do not.
 	logs := strings.Repeat(`{"data":1},`, 2000)
-	ramp.Must(ramp.ParseResult(resultBody(t, `"logs":[`, `"logs":[`+logs)))
+	must.Get(ramp.ParseResult(resultBody(t, `"logs":[`, `"logs":[`+logs)))(t)
 	_, err = ramp.ParseResult(resultBody(t, `"logs":[`, `"status":"0x0","logs":[`+logs))
 	assertFields(t, err, "receipt.status occurs more than once")
 }
@@ -300,7 +301,7 @@ func TestNoArrayHidesTheFaultsOfAnother(t *testing.T) {
 	logs := strings.Repeat(`{"data":1},`, 2000)
 	body := bytes.Replace(resultBody(t, `"logs":[`, `"logs":[`+logs), []byte(`"id":"gold"`),
 		[]byte(`"id":"gold","id":"silver"`), 1)
-	r := ramp.Must(ramp.ParseResult(body))
+	r := must.Get(ramp.ParseResult(body))(t)
 	assert.Contains(t, r.Unreadable, ramp.FieldError{Path: "intent.from[0].id", Problem: "occurs more than once"})
 	assert.Nil(t, r.Intent.From)
 	_, err := r.Intent.Effect(r.Outcome())
@@ -309,14 +310,14 @@ func TestNoArrayHidesTheFaultsOfAnother(t *testing.T) {
 	// Nor are errors outside of arrays, whatever comes first.
 	body = []byte(`{"receipt":{"status":"0x1","logs":[` + logs + `{}],"gasUsed":-1},"session_id":7,` +
 		`"intent":{"from":[{"id":1}],"actual":"1","actual":"2"},"uuid":"` + goldenMint + `"}`)
-	r = ramp.Must(ramp.ParseResult(body))
+	r = must.Get(ramp.ParseResult(body))(t)
 	for _, path := range []string{"receipt.gasUsed", "session_id", "intent.from[0].id", "intent.actual"} {
 		assert.True(t, slices.ContainsFunc(r.Unreadable, func(f ramp.FieldError) bool { return f.Path == path }), path)
 	}
 	assert.Len(t, r.Unreadable, 1004)
 
 	// Nested arrays share the limit of the outermost one.
-	r = ramp.Must(ramp.ParseResult(resultBody(t, `"logs":[`, `"logs":[`+strings.Repeat(`{"topics":[1,2,3]},`, 2000))))
+	r = must.Get(ramp.ParseResult(resultBody(t, `"logs":[`, `"logs":[`+strings.Repeat(`{"topics":[1,2,3]},`, 2000))))(t)
 	assert.Len(t, r.Unreadable, 1000)
 }
 
@@ -356,7 +357,7 @@ func TestWhatOccursTwiceInAResultIsZero(t *testing.T) {
 		if strings.HasPrefix(path, "intent.") {
 			body = `{"uuid":"` + goldenMint + `","receipt":{"status":"0x1"},"intent":{` + members + members + `"x":0}}`
 		}
-		r := ramp.Must(ramp.ParseResult([]byte(body)))
+		r := must.Get(ramp.ParseResult([]byte(body)))(t)
 		assert.Equal(t, []ramp.FieldError{{Path: path, Problem: "occurs more than once"}}, r.Unreadable)
 		assert.Zero(t, r.SessionID+r.TxHash)
 		assert.Zero(t, r.Intent, path)
@@ -366,7 +367,7 @@ func TestWhatOccursTwiceInAResultIsZero(t *testing.T) {
 // seed adds the golden files that match a pattern.
 func seed(f *testing.F, pattern string, add func([]byte)) {
 	f.Helper()
-	files := ramp.Must(filepath.Glob(filepath.Join("testdata", pattern)))
+	files := must.Get(filepath.Glob(filepath.Join("testdata", pattern)))(f)
 	require.NotEmpty(f, files)
 	for _, file := range files {
 		add(golden(filepath.Base(file)))
@@ -391,7 +392,7 @@ func requireInvalid(t *testing.T, err error) {
 // requireSound checks an intent that was accepted.
 func requireSound(t *testing.T, i *ramp.Intent) ramp.Direction {
 	t.Helper()
-	direction := ramp.Must(i.Direction())
+	direction := must.Get(i.Direction())(t)
 	require.True(t, direction == ramp.Mint || direction == ramp.Burn)
 	game, chain := i.From, i.To
 	if direction == ramp.Burn {
@@ -433,7 +434,7 @@ func requireMoved(t *testing.T, i *ramp.Intent, state ramp.OrderState) {
 	if kind != ramp.Nothing {
 		for _, asset := range slices.Concat(i.From, i.To) {
 			if asset.Type == ramp.TypeAsset {
-				sums[asset.ID] = ramp.Must(sums[asset.ID].Add(asset.Amount))
+				sums[asset.ID] = must.Get(sums[asset.ID].Add(asset.Amount))(t)
 			}
 		}
 	}
@@ -506,10 +507,10 @@ func FuzzAmount(f *testing.F) {
 		written := a.String()
 		require.LessOrEqual(t, len(written), 202)
 		require.NotContains(t, strings.ToLower(written), "e")
-		again := ramp.Must(ramp.ParseAmount(written))
+		again := must.Get(ramp.ParseAmount(written))(t)
 		require.Equal(t, a, again, "one value has one form")
 
-		b := ramp.Must(json.Marshal(a))
+		b := must.Get(json.Marshal(a))(t)
 		require.Equal(t, written, string(b))
 
 		n, err := a.Int64()

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/rampproof"
 )
 
@@ -25,15 +26,15 @@ func twoLogs(data string) []any {
 // confirm confirms a result for the order of its intent, on a chain with a receipt.
 func confirm(t *testing.T, result, is object) error {
 	t.Helper()
-	r := ramp.Must(ramp.ParseResult(result.bytes()))
+	r := must.Get(ramp.ParseResult(result.bytes()))(t)
 	c := &chain{receipt: string(is.bytes()), head: 10, block: map[uint64]string{10: blockA}}
-	order := stored(burnIntent())
+	order := stored(t, burnIntent())
 	if r.Intent.Type == ramp.Assemble {
-		order = stored(mintIntent())
+		order = stored(t, mintIntent())
 	}
 	order.Intent.From, order.Intent.To = r.Intent.From, r.Intent.To
 	store := &keeper{order: order}
-	next, err := rampproof.Confirmed(c.client(), 1).Confirm(t.Context(), store, r, ramp.Finish(r, time.Now()))
+	next, err := rampproof.Confirmed(c.client(t), 1).Confirm(t.Context(), store, r, ramp.Finish(r, time.Now()))
 	if err == nil {
 		_, err = store.Update(t.Context(), r.UUID, next)
 	}
@@ -142,9 +143,9 @@ func TestTheTokensOfTheStoredOrderMustHaveEvents(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			receipts := map[string]string{string(onChain().bytes()): "", string(foreign.bytes()): "intent.from[0].id"}
 			for receipt, field := range receipts {
-				r := ramp.Must(ramp.ParseResult(body.without("receipt.logs").bytes()))
-				c, store := &chain{receipt: receipt}, &keeper{order: stored(burnIntent())}
-				confirmer := rampproof.Confirmed(c.client(), 0)
+				r := must.Get(ramp.ParseResult(body.without("receipt.logs").bytes()))(t)
+				c, store := &chain{receipt: receipt}, &keeper{order: stored(t, burnIntent())}
+				confirmer := rampproof.Confirmed(c.client(t), 0)
 				next, err := confirmer.Confirm(t.Context(), store, r, ramp.Finish(r, time.Now()))
 				require.NoError(t, err)
 				_, err = store.Update(t.Context(), r.UUID, next)
@@ -215,13 +216,13 @@ func TestOnlyAConfirmedResultEndsItsOrder(t *testing.T) {
 		inBubble(t, name, func(t *testing.T) {
 			c := &chain{receipt: string(onChain().bytes()), head: 11, block: map[uint64]string{10: blockA}}
 			test.change(c)
-			store := &keeper{order: stored(burnIntent())}
-			config := configWith(rampproof.Confirmed(c.client(), 2), nil)
+			store := &keeper{order: stored(t, burnIntent())}
+			config := configWith(t, rampproof.Confirmed(c.client(t), 2), nil)
 			config.Store = store
-			handler := ramp.Must(ramp.NewHandler(config))
+			handler := must.Get(ramp.NewHandler(config))(t)
 			body := webhookResult().bytes()
 			start := time.Now()
-			reply := handler.Answer(t.Context(), http.MethodPost, ramp.PathResult, signed(body), body)
+			reply := handler.Answer(t.Context(), http.MethodPost, ramp.PathResult, signed(t, body), body)
 			assert.Equal(t, test.status, reply.Status)
 			assert.LessOrEqual(t, time.Since(start), 5*time.Second)
 			if test.status == 200 {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
@@ -19,7 +20,7 @@ import (
 // table returns the rows of the table of docs/security.md whose first heading is this.
 func table(t *testing.T, heading string, columns int) (rows [][]string) {
 	t.Helper()
-	guide := ramp.Must(os.ReadFile("../docs/security.md"))
+	guide := must.Get(os.ReadFile("../docs/security.md"))(t)
 	found := regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta(heading) +
 		` \|.*\n\|[-|]+\|\n((?:\|.*\n)+)`).FindSubmatch(guide)
 	require.NotNil(t, found, heading)

@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 const (
@@ -38,10 +39,12 @@ var quiet = slog.New(slog.DiscardHandler)
 // anyTerms accept every order.
 var anyTerms, _ = ramp.NewTerms(ramp.TermsConfig{Any: true})
 
-func testKey() ramp.HMACKey { return ramp.Must(ramp.TextKey("my_secret_salt_value_!@#$%^&*")) }
+func testKey(t testing.TB) ramp.HMACKey {
+	return must.Get(ramp.TextKey("my_secret_salt_value_!@#$%^&*"))(t)
+}
 
-func testSigner() *ramp.Signer {
-	return ramp.Must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
+func testSigner(t testing.TB) *ramp.Signer {
+	return must.Get(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))(t)
 }
 
 type noPlayers struct{}
@@ -120,12 +123,12 @@ func webhookResult() object {
 }
 
 // stored returns the order of an intent, which waits.
-func stored(intent map[string]any) *ramp.Order {
+func stored(t testing.TB, intent map[string]any) *ramp.Order {
 	call := object{"user_sig": "0xaa55", "user_address": testWallet, "project_id": "project-1",
 		"digest": testTopic, "uuid": testUUID, "intent": intent}
-	request := ramp.Must(ramp.ParseValidate(call.bytes()))
+	request := must.Get(ramp.ParseValidate(call.bytes()))(t)
 	accept := ramp.Accept(ramp.Session{ID: "session-1"}, request, time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC))
-	order := ramp.Must(accept(nil)).Order
+	order := must.Get(accept(nil))(t).Order
 	return &order
 }
 
@@ -166,7 +169,10 @@ type chain struct {
 }
 
 func (c *chain) RoundTrip(r *http.Request) (*http.Response, error) {
-	body := ramp.Must(io.ReadAll(r.Body))
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
 	batch := body[0] == '['
 	if !batch {
 		body = slices.Concat([]byte("["), body, []byte("]"))
@@ -229,11 +235,11 @@ func (c *chain) answer(method string, params []json.RawMessage) string {
 }
 
 // client returns a client that accepts only chain 1112.
-func (c *chain) client() *ramp.RPC { return rpcOver(c, 1112) }
+func (c *chain) client(t testing.TB) *ramp.RPC { return rpcOver(t, c, 1112) }
 
-func rpcOver(network http.RoundTripper, chainID uint64) *ramp.RPC {
-	return ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", ChainID: chainID, Retries: -1,
-		HTTPClient: &http.Client{Transport: network}}))
+func rpcOver(t testing.TB, network http.RoundTripper, chainID uint64) *ramp.RPC {
+	return must.Get(ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", ChainID: chainID, Retries: -1,
+		HTTPClient: &http.Client{Transport: network}}))(t)
 }
 
 // status answers every request alike.
@@ -247,7 +253,9 @@ func status(code int, body string) func(*http.Request) (*http.Response, error) {
 }
 
 // signed are the headers of a call whose HMAC is right.
-func signed(body []byte) http.Header { return http.Header{ramp.HeaderHMAC: {testKey().Sign(body)}} }
+func signed(t testing.TB, body []byte) http.Header {
+	return http.Header{ramp.HeaderHMAC: {testKey(t).Sign(body)}}
+}
 
 // inBubble runs a subtest in a bubble, whose time passes by itself.
 func inBubble(t *testing.T, name string, test func(*testing.T)) {

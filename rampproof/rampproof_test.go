@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
@@ -27,13 +28,13 @@ func TestAProofThatCannotWorkIsNotMade(t *testing.T) {
 		"nothing": {rampproof.Config{}, "Config.Chain is required; Config.Network must be mainnet or testnet; " +
 			"Config.Payers is required, " +
 			"unless AnyFailure is set: every failed mint would wait for a person"},
-		"a node of any chain": {rampproof.Config{Network: ramp.Testnet, Chain: rpcOver(node, 0), AnyFailure: true},
+		"a node of any chain": {rampproof.Config{Network: ramp.Testnet, Chain: rpcOver(t, node, 0), AnyFailure: true},
 			"Config.Chain must have an RPCConfig.ChainID: a node of another chain would confirm what costs nothing"},
-		"a fee of everything": {rampproof.Config{Network: ramp.Testnet, Chain: node.client(), AnyFailure: true,
+		"a fee of everything": {rampproof.Config{Network: ramp.Testnet, Chain: node.client(t), AnyFailure: true,
 			MintFeeBps: 10_000}, "Config.MintFeeBps must be -1 to 9999"},
-		"another network": {rampproof.Config{Network: "Testnet", Chain: node.client(), AnyFailure: true},
+		"another network": {rampproof.Config{Network: "Testnet", Chain: node.client(t), AnyFailure: true},
 			"Config.Network must be mainnet or testnet"},
-		"decimals": {rampproof.Config{Network: ramp.Testnet, Chain: node.client(), Payers: []common.Address{payer},
+		"decimals": {rampproof.Config{Network: ramp.Testnet, Chain: node.client(t), Payers: []common.Address{payer},
 			Decimals: map[common.Address]int{{1}: 256, {2}: -1, {3}: 255, {4}: 0}},
 			"Config.Decimals must be 0 to 255 for 0x0100000000000000000000000000000000000000; " +
 				"Config.Decimals must be 0 to 255 for 0x0200000000000000000000000000000000000000"},
@@ -49,8 +50,8 @@ func TestAProofThatCannotWorkIsNotMade(t *testing.T) {
 // What a proof was made of does not change with the slices of its maker.
 func TestAProofKeepsItsConfig(t *testing.T) {
 	payers, decimals := []common.Address{payer}, map[common.Address]int{payer: 1}
-	proof := ramp.Must(rampproof.New(rampproof.Config{Network: ramp.Testnet, Chain: new(chain).client(),
-		Payers: payers, Contracts: payers, Decimals: decimals}))
+	proof := must.Get(rampproof.New(rampproof.Config{Network: ramp.Testnet, Chain: new(chain).client(t),
+		Payers: payers, Contracts: payers, Decimals: decimals}))(t)
 	payers[0], decimals[payer] = common.Address{}, 2
 	config := proof.Config()
 	assert.Equal(t, []common.Address{payer}, config.Payers)
@@ -62,8 +63,8 @@ func TestAProofKeepsItsConfig(t *testing.T) {
 // What a handler sells must be what the proof can end.
 func TestAProofIsOfTheNetworkAndTheFeesOfTheTerms(t *testing.T) {
 	price := []ramp.Item{{ID: "gold", Amount: ramp.NewAmount(100), IconURL: "https://example.com/gold.png"}}
-	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Mainnet,
-		Products: []ramp.Product{{Name: "gold", Token: testToken, MintFeeBps: 200, Materials: price}}}))
+	terms := must.Get(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Mainnet,
+		Products: []ramp.Product{{Name: "gold", Token: testToken, MintFeeBps: 200, Materials: price}}}))(t)
 	for name, tt := range map[string]struct {
 		network ramp.Network
 		fee     int
@@ -82,9 +83,9 @@ func TestAProofIsOfTheNetworkAndTheFeesOfTheTerms(t *testing.T) {
 			"HandlerConfig.Terms are of the mainnet, but the node of the proof is of the testnet"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			proof := ramp.Must(rampproof.New(rampproof.Config{Network: tt.network, Chain: new(chain).client(),
-				AnyFailure: true, MintFeeBps: tt.fee}))
-			config := configWith(proof, ramp.AnyWallet)
+			proof := must.Get(rampproof.New(rampproof.Config{Network: tt.network, Chain: new(chain).client(t),
+				AnyFailure: true, MintFeeBps: tt.fee}))(t)
+			config := configWith(t, proof, ramp.AnyWallet)
 			config.Terms = terms
 			_, err := ramp.NewHandler(config)
 			if tt.want == "" {
@@ -99,11 +100,11 @@ func TestAProofIsOfTheNetworkAndTheFeesOfTheTerms(t *testing.T) {
 // An order of the other network is not that of the node, whatever the terms say.
 func TestAProofEndsNoOrderOfTheOtherNetwork(t *testing.T) {
 	c := &chain{receipt: string(onChain().bytes())}
-	proof := ramp.Must(rampproof.New(rampproof.Config{Network: ramp.Testnet, Chain: c.client(), AnyFailure: true}))
-	order := stored(burnIntent())
+	proof := must.Get(rampproof.New(rampproof.Config{Network: ramp.Testnet, Chain: c.client(t), AnyFailure: true}))(t)
+	order := stored(t, burnIntent())
 	order.Network = ramp.Mainnet
 	store := &keeper{order: order}
-	r := ramp.Must(ramp.ParseResult(webhookResult().bytes()))
+	r := must.Get(ramp.ParseResult(webhookResult().bytes()))(t)
 	next, err := proof.Confirm(t.Context(), store, r, ramp.Finish(r, time.Now()))
 	require.NoError(t, err)
 	_, err = store.Update(t.Context(), r.UUID, next)
@@ -112,27 +113,27 @@ func TestAProofEndsNoOrderOfTheOtherNetwork(t *testing.T) {
 
 func TestWhatAHandlerNeedsToConfirm(t *testing.T) {
 	node := new(chain)
-	proof := ramp.Must(rampproof.New(rampproof.Config{Network: ramp.Testnet, Chain: node.client(),
-		Payers: []common.Address{payer}}))
+	proof := must.Get(rampproof.New(rampproof.Config{Network: ramp.Testnet, Chain: node.client(t),
+		Payers: []common.Address{payer}}))(t)
 	var none *rampproof.Proof
 	for name, tt := range map[string]struct {
 		confirm ramp.Confirmer
 		wallet  func(context.Context, ramp.Session, common.Address) error
 		want    string
 	}{
-		"no proof": {rampproof.Confirmed(node.client(), 1), nil, ""},
+		"no proof": {rampproof.Confirmed(node.client(t), 1), nil, ""},
 		"a proof":  {proof, ramp.AnyWallet, ""},
 		"a proof, no wallet": {proof, nil,
 			"HandlerConfig.Wallet is required with a rampproof.Proof: a stolen HMAC key could claim the burns of " +
 				"others; ramp.AnyWallet lets it"},
 		"a nil proof": {none, nil, "HandlerConfig.Confirm must not be a nil *rampproof.Proof"},
 		"no node":     {rampproof.Confirmed(nil, 1), nil, "HandlerConfig.Confirm: the node is required"},
-		"a node of any chain": {rampproof.Confirmed(rpcOver(node, 0), 1), nil,
+		"a node of any chain": {rampproof.Confirmed(rpcOver(t, node, 0), 1), nil,
 			"HandlerConfig.Confirm: the node must have an RPCConfig.ChainID: a node of another chain would confirm " +
 				"what costs nothing"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := ramp.NewHandler(configWith(tt.confirm, tt.wallet))
+			_, err := ramp.NewHandler(configWith(t, tt.confirm, tt.wallet))
 			if tt.want == "" {
 				assert.NoError(t, err)
 				return
@@ -142,11 +143,11 @@ func TestWhatAHandlerNeedsToConfirm(t *testing.T) {
 	}
 }
 
-func configWith(
+func configWith(t testing.TB,
 	confirm ramp.Confirmer, wallet func(context.Context, ramp.Session, common.Address) error,
 ) ramp.HandlerConfig {
 	return ramp.HandlerConfig{Players: noPlayers{}, Store: &keeper{}, Terms: anyTerms,
-		Key: testKey(), Signer: testSigner(), Confirm: confirm, Wallet: wallet, Logger: quiet}
+		Key: testKey(t), Signer: testSigner(t), Confirm: confirm, Wallet: wallet, Logger: quiet}
 }
 
 // Handlers come and go, and the terms of all of them stay the studio's own: what one of
@@ -157,18 +158,18 @@ func TestTermsOweNothingToAHandler(t *testing.T) {
 		return []ramp.Product{{Name: "gold", Token: token, Materials: price, Outputs: price}}
 	}
 	const other = "0x0000000000000000000000000000000000000bad"
-	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet,
-		Products: product(testToken)}))
+	terms := must.Get(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet,
+		Products: product(testToken)}))(t)
 	for _, tokens := range [][]string{{testToken}, {testToken, other}} {
 		decimals := map[common.Address]int{}
 		for _, token := range tokens {
 			decimals[common.HexToAddress(token)] = 18
 		}
-		proof := ramp.Must(rampproof.New(rampproof.Config{Network: ramp.Testnet, Chain: new(chain).client(),
-			AnyFailure: true, Decimals: decimals}))
-		config := configWith(proof, ramp.AnyWallet)
+		proof := must.Get(rampproof.New(rampproof.Config{Network: ramp.Testnet, Chain: new(chain).client(t),
+			AnyFailure: true, Decimals: decimals}))(t)
+		config := configWith(t, proof, ramp.AnyWallet)
 		config.Terms = terms
-		ramp.Must(ramp.NewHandler(config))
+		must.Get(ramp.NewHandler(config))(t)
 	}
 	require.NoError(t, terms.Replace(product(other), -1))
 }
@@ -176,7 +177,7 @@ func TestTermsOweNothingToAHandler(t *testing.T) {
 // The decimals of a token are asked of its contract once, unless they are configured.
 func TestDecimalsAreAskedOfTheContract(t *testing.T) {
 	word := func(n int64) string {
-		return `"result":"` + common.BigToHash(ramp.Must(ramp.NewAmount(n).Int())).Hex() + `"`
+		return `"result":"` + common.BigToHash(must.Get(ramp.NewAmount(n).Int())(t)).Hex() + `"`
 	}
 	topics := []any{transferTopic, common.HexToHash(testWallet).Hex(), common.Hash{}.Hex()}
 	burned := onChain().with("logs.0.topics", topics)
@@ -196,14 +197,15 @@ func TestDecimalsAreAskedOfTheContract(t *testing.T) {
 		"an address of nobody": {`"result":"0x"`, nil, 1000, "it burns 0 of 10 pieces", 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			receipt := burned.with("logs.0.data", common.BigToHash(ramp.Must(ramp.NewAmount(tt.units).Int())).Hex())
+			units := must.Get(ramp.NewAmount(tt.units).Int())(t)
+			receipt := burned.with("logs.0.data", common.BigToHash(units).Hex())
 			c := &chain{receipt: string(receipt.bytes()), transaction: string(sent.bytes()),
 				say: map[string]string{"eth_call": tt.says}}
-			proof := ramp.Must(rampproof.New(rampproof.Config{Network: ramp.Testnet, Chain: c.client(),
-				Payers: []common.Address{payer}, Decimals: tt.configured}))
+			proof := must.Get(rampproof.New(rampproof.Config{Network: ramp.Testnet, Chain: c.client(t),
+				Payers: []common.Address{payer}, Decimals: tt.configured}))(t)
 			for range 2 {
-				store := &keeper{order: stored(burnIntent())}
-				r := ramp.Must(ramp.ParseResult(webhookResult().without("receipt.logs").bytes()))
+				store := &keeper{order: stored(t, burnIntent())}
+				r := must.Get(ramp.ParseResult(webhookResult().without("receipt.logs").bytes()))(t)
 				next, err := proof.Confirm(t.Context(), store, r, ramp.Finish(r, time.Now()))
 				require.NoError(t, err)
 				step, err := store.Update(t.Context(), r.UUID, next)
@@ -222,7 +224,7 @@ func TestDecimalsAreAskedOfTheContract(t *testing.T) {
 
 func TestCheckComparesDecimalsWithTheContracts(t *testing.T) {
 	says := func(n int64) string {
-		return `"result":"` + common.BigToHash(ramp.Must(ramp.NewAmount(n).Int())).Hex() + `"`
+		return `"result":"` + common.BigToHash(must.Get(ramp.NewAmount(n).Int())(t)).Hex() + `"`
 	}
 	for name, tt := range map[string]struct {
 		decimals int
@@ -247,10 +249,10 @@ func TestCheckComparesDecimalsWithTheContracts(t *testing.T) {
 			if tt.says == "" {
 				c.say["eth_chainId"] = `"result":"0x1"`
 			}
-			proof := ramp.Must(rampproof.New(rampproof.Config{Network: ramp.Testnet, Chain: c.client(),
+			proof := must.Get(rampproof.New(rampproof.Config{Network: ramp.Testnet, Chain: c.client(t),
 				AnyFailure: true,
-				Decimals:   map[common.Address]int{proofToken: tt.decimals}}))
-			handler := ramp.Must(ramp.NewHandler(configWith(proof, ramp.AnyWallet)))
+				Decimals:   map[common.Address]int{proofToken: tt.decimals}}))(t)
+			handler := must.Get(ramp.NewHandler(configWith(t, proof, ramp.AnyWallet)))(t)
 			err := handler.Check(t.Context())
 			if tt.want == nil {
 				assert.NoError(t, err)
@@ -307,14 +309,14 @@ func TestAResultAsksTheNodeLittle(t *testing.T) {
 // A store that cannot say which order a transaction has ended is refused, whatever the result is.
 func TestAProofNeedsALedger(t *testing.T) {
 	store := struct{ ramp.Store }{new(ramp.MemoryStore)}
-	proof := ramp.Must(rampproof.New(rampproof.Config{Chain: (&chain{}).client(), Network: ramp.Testnet,
-		AnyFailure: true}))
-	result := ramp.Must(ramp.ParseResult(webhookResult().bytes()))
+	proof := must.Get(rampproof.New(rampproof.Config{Chain: (&chain{}).client(t), Network: ramp.Testnet,
+		AnyFailure: true}))(t)
+	result := must.Get(ramp.ParseResult(webhookResult().bytes()))(t)
 	_, err := proof.Confirm(t.Context(), store, result, ramp.Finish(result, time.Now()))
 	assert.ErrorContains(t, err, "the store must be a rampproof.OrderFinder")
 
-	config := ramp.HandlerConfig{Terms: anyTerms, Players: noPlayers{}, Store: store, Key: testKey(),
-		Signer: testSigner(), Confirm: proof, Wallet: ramp.AnyWallet}
+	config := ramp.HandlerConfig{Terms: anyTerms, Players: noPlayers{}, Store: store, Key: testKey(t),
+		Signer: testSigner(t), Confirm: proof, Wallet: ramp.AnyWallet}
 	_, err = ramp.NewHandler(config)
 	assert.ErrorContains(t, err, "HandlerConfig.Store must be a rampproof.OrderFinder")
 }

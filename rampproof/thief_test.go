@@ -21,6 +21,7 @@ import (
 
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/evidence/movetest"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/internal/test/thief"
 	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/ramptest"
@@ -59,7 +60,10 @@ func (v *vault) Apply(_ context.Context, step ramp.Step) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, asset := range step.Effect.Assets {
-		delta := ramp.Must(step.Effect.Delta(asset).Int64())
+		delta, err := step.Effect.Delta(asset).Int64()
+		if err != nil {
+			return err
+		}
 		if v.gold[step.Order.SessionID]+delta < 0 {
 			return ramp.Reject("INVALID_BALANCE")
 		}
@@ -83,20 +87,20 @@ type heist struct {
 }
 
 func newHeist(t *testing.T, s setting) *heist {
-	h := &heist{t: t, service: ramptest.Start(t, ramptest.Config{Key: testKey(), Validator: testSigner().Address(),
+	h := &heist{t: t, service: ramptest.Start(t, ramptest.Config{Key: testKey(t), Validator: testSigner(t).Address(),
 		Handler: http.NotFoundHandler(), Books: ramptest.BooksOff})} // the thief makes calls, too
 	h.node = &editedNode{base: h.service.Client().Transport, edited: map[common.Hash]edited{}}
 	h.vault = &vault{gold: map[string]int64{}}
-	h.chain = ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: h.service.RPCURL(ramp.Testnet), ChainID: 7002,
-		HTTPClient: &http.Client{Transport: h.node}, Retries: -1}))
+	h.chain = must.Get(ramp.NewRPC(ramp.RPCConfig{URL: h.service.RPCURL(ramp.Testnet), ChainID: 7002,
+		HTTPClient: &http.Client{Transport: h.node}, Retries: -1}))(t)
 	config := ramp.HandlerConfig{Terms: anyTerms, Players: noPlayers{}, Store: &ramp.MemoryStore{Apply: h.vault.Apply},
-		Key: testKey(), Signer: testSigner(), Now: h.service.Now, Logger: quiet}
+		Key: testKey(t), Signer: testSigner(t), Now: h.service.Now, Logger: quiet}
 	s.set(h, &config)
-	h.handler = ramp.Must(ramp.NewHandler(config))
+	h.handler = must.Get(ramp.NewHandler(config))(t)
 	h.vault.gold["honest"], h.vault.gold["thief"] = 1000, 1000
 	h.service.SetHandler(h.handler)
-	h.client = ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: h.service.URL(), Key: testKey(),
-		HTTPClient: h.service.Client()}))
+	h.client = must.Get(ramp.NewClient(ramp.ClientConfig{URL: h.service.URL(), Key: testKey(t),
+		HTTPClient: h.service.Client()}))(t)
 	return h
 }
 
@@ -108,7 +112,7 @@ func (h *heist) proof(change ...func(*rampproof.Config)) *rampproof.Proof {
 	for _, c := range change {
 		c(&config)
 	}
-	return ramp.Must(rampproof.New(config))
+	return must.Get(rampproof.New(config))(h.t)
 }
 
 // bind lets a wallet belong to the player who names it first.
@@ -137,7 +141,10 @@ type edited struct {
 
 func (n *editedNode) RoundTrip(r *http.Request) (*http.Response, error) {
 	n.requests++
-	asked := ramp.Must(io.ReadAll(r.Body))
+	asked, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
 	r.Body = io.NopCloser(bytes.NewReader(asked))
 	response, err := n.base.RoundTrip(r)
 	if err != nil {
@@ -233,7 +240,7 @@ func (h *heist) order(place placer, player string, faults ...ramptest.Fault) *ra
 	price := []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100), IconURL: "https://example.com/gold.png"}}
 	request := ramp.InitializeRequest{Intent: ramp.InitializeIntent{Network: ramp.Testnet, ProjectID: "project-1",
 		Token: testToken, MintFeeBps: 100, Materials: price, Outputs: price}}
-	started := ramp.Must(h.client.Initialize(h.t.Context(), request))
+	started := must.Get(h.client.Initialize(h.t.Context(), request))(h.t)
 	faults = append([]ramptest.Fault{ramptest.TransactionType(7)}, faults...)
 	order, err := place(h.t.Context(), started.UUID, session(player), ramp.NewAmount(1), faults...)
 	if err != nil {
@@ -249,8 +256,8 @@ func (h *heist) order(place placer, player string, faults ...ramptest.Fault) *ra
 func (h *heist) mined(list string) common.Hash {
 	h.vault.gold["anybody"] += 100
 	order := h.order(h.service.Mint, "anybody", ramptest.StaysPending())
-	transaction := ramp.Must(thief.Play(h.t.Context(), h.service, order, thief.SelfTransfer))
-	at := ramp.Must(h.chain.Receipt(h.t.Context(), transaction)).BlockNumber
+	transaction := must.Get(thief.Play(h.t.Context(), h.service, order, thief.SelfTransfer))(h.t)
+	at := must.Get(h.chain.Receipt(h.t.Context(), transaction))(h.t).BlockNumber
 	h.node.edited[transaction] = edited{at, movetest.Logs(proofToken, list, h.named()), map[string]any{}}
 	return transaction
 }
@@ -288,8 +295,8 @@ func (h *heist) validate(
 	for _, c := range change {
 		c(r)
 	}
-	body := ramp.Must(json.Marshal(r))
-	header := signed(body)
+	body := must.Get(json.Marshal(r))(h.t)
+	header := signed(h.t, body)
 	header.Set(ramp.HeaderAuthorization, "Bearer token-thief")
 	header.Set(ramp.HeaderSession, "thief")
 	h.answer = h.handler.Answer(h.t.Context(), http.MethodPost, ramp.PathValidate, header, body).Body
@@ -299,10 +306,10 @@ func (h *heist) validate(
 // forge delivers a result for an order that names a transaction, and returns the status of
 // the answer.
 func (h *heist) forge(r *ramp.ValidateRequest, transaction common.Hash, status uint64) int {
-	intent := ramp.Must(json.Marshal(r.Intent))
+	intent := must.Get(json.Marshal(r.Intent))(h.t)
 	body := fmt.Appendf(nil, `{"uuid":"%s","tx_hash":"%s","receipt":{"status":"0x%x"},"intent":%s}`, r.UUID,
 		transaction, status, intent)
-	return h.handler.Answer(h.t.Context(), http.MethodPost, ramp.PathResult, signed(body), body).Status
+	return h.handler.Answer(h.t.Context(), http.MethodPost, ramp.PathResult, signed(h.t, body), body).Status
 }
 
 // strands reports that the mint of another player succeeded, with a transaction that moves
@@ -322,12 +329,12 @@ func (h *heist) signs() {
 	h.outcome = "nothing"
 	h.validate(ramp.Burn, h.wallet("thief").Hex(), func(r *ramp.ValidateRequest) {
 		r.Digest = digest
-		r.Intent.From[0].Amount = ramp.Must(ramp.ParseAmount("0.01"))
+		r.Intent.From[0].Amount = must.Get(ramp.ParseAmount("0.01"))(h.t)
 		r.Intent.To[0].Amount = ramp.NewAmount(1)
 	})
 	var reply ramp.Response[ramp.Approval]
 	require.NoError(h.t, json.Unmarshal(h.answer, &reply))
-	if reply.Success && ramp.Must(ramp.Recover(digest, reply.Data.ValidatorSig)) == testSigner().Address() {
+	if reply.Success && must.Get(ramp.Recover(digest, reply.Data.ValidatorSig))(h.t) == testSigner(h.t).Address() {
 		h.outcome = "signs"
 	}
 }
@@ -341,7 +348,7 @@ func (h *heist) claims(wallet common.Address, transaction common.Hash) {
 func burnBy(trick thief.Trick) func(*heist) {
 	return func(h *heist) {
 		burn := h.order(h.service.Burn, "thief", ramptest.StaysPending())
-		h.claims(h.wallet("thief"), ramp.Must(thief.Play(h.t.Context(), h.service, burn, trick)))
+		h.claims(h.wallet("thief"), must.Get(thief.Play(h.t.Context(), h.service, burn, trick))(h.t))
 	}
 }
 
@@ -349,7 +356,7 @@ func burnBy(trick thief.Trick) func(*heist) {
 func failureBy(trick thief.Trick) func(*heist) {
 	return func(h *heist) {
 		mint := h.order(h.service.Mint, "thief", ramptest.ResultNever())
-		h.forge(&mint.Request, ramp.Must(thief.Play(h.t.Context(), h.service, mint, trick)), 0)
+		h.forge(&mint.Request, must.Get(thief.Play(h.t.Context(), h.service, mint, trick))(h.t), 0)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 // A row of columns says all of its column, and nothing that contradicts itself.
@@ -78,7 +79,7 @@ func TestTheSchemasHaveTheColumns(t *testing.T) {
 		}
 	}
 	// Nothing else is in the directory: a file without its row would never be missed by Check.
-	files := ramp.Must(fs.Glob(schemas, "schema/*"))
+	files := must.Get(fs.Glob(schemas, "schema/*"))(t)
 	assert.Len(t, files, 3*newest(), "rampsql/schema: three files for each version of columns and indexes")
 }
 
@@ -130,11 +131,11 @@ func TestTheVersionIsThatOfWhatIsThere(t *testing.T) {
 // Package ramp has the same rules, for what a store of another kind reads.
 func TestWhatFollowsFromAnIntentIsWhatPackageRampSays(t *testing.T) {
 	orders := os.DirFS("../testdata/formats")
-	files := ramp.Must(fs.Glob(orders, "*/order-*.json"))
+	files := must.Get(fs.Glob(orders, "*/order-*.json"))(t)
 	require.NotEmpty(t, files)
 	for _, file := range files {
 		var want ramp.Order
-		require.NoError(t, want.UnmarshalJSON(ramp.Must(fs.ReadFile(orders, file))))
+		require.NoError(t, want.UnmarshalJSON(must.Get(fs.ReadFile(orders, file))(t)))
 		got := want
 		got.Direction, got.Assets = "", nil
 		require.NoError(t, derive(&got))

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/rampsql"
 )
 
@@ -65,8 +66,8 @@ func TestEveryFieldOfAConfigIsSetInATest(t *testing.T) {
 	requireRepository(t)
 	var tests strings.Builder
 	for _, pattern := range []string{"*_test.go", "../internal/test/integration/dbtest/*_test.go"} {
-		for _, file := range ramp.Must(filepath.Glob(pattern)) {
-			tests.Write(ramp.Must(os.ReadFile(file)))
+		for _, file := range must.Get(filepath.Glob(pattern))(t) {
+			tests.Write(must.Get(os.ReadFile(file))(t))
 		}
 	}
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[rampsql.Config]()) {
@@ -88,10 +89,10 @@ func TestAStoreTriesAgain(t *testing.T) {
 		{2, func(error) bool { return false }, 1}, {-1, func(error) bool { return true }, 1},
 	} {
 		db := breaking(errRecorded)
-		store := ramp.Must(rampsql.New(rampsql.Config{
+		store := must.Get(rampsql.New(rampsql.Config{
 			DB: sql.OpenDB(db), Dialect: rampsql.PostgreSQL, Apply: applyNothing,
 			Retries: tt.retries, Retryable: tt.retryable,
-		}))
+		}))(t)
 		r := mintRequest()
 		_, err := store.Update(t.Context(), r.UUID, ramp.Accept(player, r, time.Now()))
 		assert.ErrorIs(t, err, errRecorded)
@@ -104,9 +105,9 @@ func TestAStoreTriesAgain(t *testing.T) {
 func TestAConfigIsCopied(t *testing.T) {
 	db := breaking(errRecorded)
 	begin := sql.TxOptions{Isolation: sql.LevelSerializable}
-	store := ramp.Must(rampsql.New(rampsql.Config{
+	store := must.Get(rampsql.New(rampsql.Config{
 		DB: sql.OpenDB(db), Dialect: rampsql.SQLite, Apply: applyNothing, TxOptions: &begin,
-	}))
+	}))(t)
 	begin.Isolation = sql.LevelReadCommitted
 	r := mintRequest()
 	_, err := store.Update(t.Context(), r.UUID, ramp.Accept(ramp.Session{ID: "session-1"}, r, time.Now()))
@@ -122,7 +123,7 @@ var dialects = map[rampsql.Dialect]string{
 
 func TestSchemaIsTheFileForMigrationTools(t *testing.T) {
 	for dialect, file := range dialects {
-		text := ramp.Must(os.ReadFile(file))
+		text := must.Get(os.ReadFile(file))(t)
 		assert.Equal(t, string(text), dialect.Schema(), dialect)
 		assert.Equal(t, file, "schema/"+string(dialect)+".sql")
 	}
@@ -132,7 +133,7 @@ func TestSchemaIsTheFileForMigrationTools(t *testing.T) {
 // A new dialect needs more than the compiler asks for.
 func TestEveryDialectHasAllItNeeds(t *testing.T) {
 	requireRepository(t)
-	source := string(ramp.Must(os.ReadFile("dialect.go")))
+	source := string(must.Get(os.ReadFile("dialect.go"))(t))
 	names := regexp.MustCompile(`(?m)^\t(\w+) +Dialect += `).FindAllStringSubmatch(source, -1)
 	require.Len(t, dialects, len(names), "each has a schema")
 	for _, m := range names {
@@ -144,7 +145,7 @@ func TestEveryDialectHasAllItNeeds(t *testing.T) {
 			"../docs/stores.md": name,
 			"../docs/orders.md": "\n| " + name, // what its transactions do
 		} {
-			text := ramp.Must(os.ReadFile(file))
+			text := must.Get(os.ReadFile(file))(t)
 			assert.True(t, strings.Contains(string(text), needs), "%s needs %q", file, needs)
 		}
 	}
@@ -163,7 +164,7 @@ func TestConfigsOfStoresNameAllThatIsMissing(t *testing.T) {
 // Errors of a call are found before the database is used: there is none here.
 func TestAStoreRejectsACallBeforeItAsksTheDatabase(t *testing.T) {
 	for dialect := range dialects {
-		store := ramp.Must(rampsql.New(rampsql.Config{DB: sql.OpenDB(nil), Dialect: dialect, Apply: applyNothing}))
+		store := must.Get(rampsql.New(rampsql.Config{DB: sql.OpenDB(nil), Dialect: dialect, Apply: applyNothing}))(t)
 		for _, text := range []string{"", strings.Repeat("x", 1025), "quoted\xff", "quoted\x00"} {
 			next := ramp.Accept(ramp.Session{ID: text}, mintRequest(), time.Now())
 			step, err := store.Update(t.Context(), uuid.New(), next)
@@ -227,7 +228,7 @@ func TestCheckRejectsAServerThatIsTooOld(t *testing.T) {
 			return c.version, nil
 		}})
 		defer db.Close()
-		store := ramp.Must(rampsql.New(rampsql.Config{DB: db, Dialect: c.dialect, Apply: applyNothing}))
+		store := must.Get(rampsql.New(rampsql.Config{DB: db, Dialect: c.dialect, Apply: applyNothing}))(t)
 		err := store.Check(t.Context(), "")
 		if c.want == "" {
 			assert.ErrorIs(t, err, errRecorded, c.version)
@@ -241,7 +242,7 @@ func TestCheckRejectsAServerThatIsTooOld(t *testing.T) {
 func TestAListThatBreaksOffIsAnError(t *testing.T) {
 	db := sql.OpenDB(breaking(io.ErrUnexpectedEOF))
 	defer db.Close()
-	store := ramp.Must(rampsql.New(rampsql.Config{DB: db, Dialect: rampsql.SQLite, Apply: applyNothing}))
+	store := must.Get(rampsql.New(rampsql.Config{DB: db, Dialect: rampsql.SQLite, Apply: applyNothing}))(t)
 	waiting, failed := store.Waiting(t.Context(), ramp.Mint, time.Now(), ramp.OrderPage{})
 	ofSession, failed2 := store.SessionOrders(t.Context(), "session-1", ramp.OrderPage{})
 	ended, failed3 := store.Ended(t.Context(), time.Time{}, time.Now(), ramp.OrderPage{})

@@ -28,6 +28,7 @@ import (
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/judge"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 // anyTerms accept every order.
@@ -106,11 +107,11 @@ func newServer(t *testing.T) string {
 func serve(t *testing.T, c ramp.HandlerConfig) string {
 	t.Helper()
 	if c.Key.IsZero() {
-		c.Key = ramp.Must(ramp.TextKey(testKey))
+		c.Key = must.Get(ramp.TextKey(testKey))(t)
 	}
-	c.Signer, c.Logger = ramp.Must(ramp.NewKeySigner(validatorKey)), slog.New(slog.DiscardHandler)
+	c.Signer, c.Logger = must.Get(ramp.NewKeySigner(validatorKey))(t), slog.New(slog.DiscardHandler)
 	mux := http.NewServeMux()
-	mux.Handle("/api/", ramp.Must(ramp.NewHandler(c)))
+	mux.Handle("/api/", must.Get(ramp.NewHandler(c))(t))
 	mux.HandleFunc("POST /login", func(w http.ResponseWriter, r *http.Request) {
 		var asked struct{ Player string }
 		assert.NoError(t, json.NewDecoder(r.Body).Decode(&asked))
@@ -126,7 +127,7 @@ func serve(t *testing.T, c ramp.HandlerConfig) string {
 // answered by itself.
 func behind(t *testing.T, front func(w http.ResponseWriter, r *http.Request) bool) *httptest.Server {
 	t.Helper()
-	proxy := httputil.NewSingleHostReverseProxy(ramp.Must(url.Parse(newServer(t))))
+	proxy := httputil.NewSingleHostReverseProxy(must.Get(url.Parse(newServer(t)))(t))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !front(w, r) {
 			proxy.ServeHTTP(w, r)
@@ -264,7 +265,7 @@ func TestRunChoosesInputs(t *testing.T) {
 func TestUUIDAndWalletComeFromTheServer(t *testing.T) {
 	t.Parallel()
 	const wallet = "0x00000000000000000000000000000000000000aB"
-	key := ramp.Must(ramp.TextKey(testKey))
+	key := must.Get(ramp.TextKey(testKey))(t)
 	var seen []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -633,7 +634,7 @@ func TestALimitedLoginIsRepeatedOneAtATime(t *testing.T) {
 	}))
 	defer server.Close()
 	f := &checkFlags{Target: judge.Target{Timeout: time.Minute}}
-	at := ramp.Must(f.endpoint("-login", server.URL))
+	at := must.Get(f.endpoint("-login", server.URL))(t)
 	login := func() {
 		assert.NoError(t, at.ask(t.Context(), nil, new(struct{}), func() bool { return true }, "an object"))
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
@@ -48,14 +49,14 @@ func contactedWith(t *testing.T, key, answer string, args ...string) (int, strin
 }
 
 func TestConnectSaysWhichReadingOfTheKeyTheServiceAccepts(t *testing.T) {
-	text := ramp.Must(ramp.TextKey(consoleKey))
-	decoded := ramp.Must(ramp.Base64URLKey(consoleKey))
+	text := must.Get(ramp.TextKey(consoleKey))(t)
+	decoded := must.Get(ramp.Base64URLKey(consoleKey))(t)
 	for _, test := range []struct {
 		key                ramp.HMACKey
 		accepted, rejected string
 	}{{text, "ramp.TextKey", "ramp.Base64URLKey"}, {decoded, "ramp.Base64URLKey", "ramp.TextKey"}} {
 		game := &counting{}
-		signer := ramp.Must(ramp.NewKeySigner(validatorKey))
+		signer := must.Get(ramp.NewKeySigner(validatorKey))(t)
 		server := serve(t, ramp.HandlerConfig{Players: game, Store: game, Terms: anyTerms, Key: test.key})
 		service := ramptest.Start(t,
 			ramptest.Config{Key: test.key, Validator: signer.Address(), Game: server, ProjectID: "project-1"})
@@ -84,7 +85,7 @@ func TestConnectSaysWhichReadingOfTheKeyTheServiceAccepts(t *testing.T) {
 		assert.Contains(t, out, "ok     validator          "+testValidator+"\n")
 		assert.Zero(t, game.calls.Load(), "nothing reached the game's orders")
 
-		another := ramp.Must(ramp.TextKey("another key"))
+		another := must.Get(ramp.TextKey("another key"))(t)
 		other := serve(t, ramp.HandlerConfig{Players: game, Store: game, Terms: anyTerms, Key: another})
 		status, out = contacted(t, "", "-url", service.URL(), "-game", other, "-session", "session-2")
 		assert.Equal(t, 1, status)
@@ -115,7 +116,7 @@ func (g *counting) Update(ctx context.Context, id uuid.UUID, next ramp.Transitio
 
 // The failures of section 7.1, byte for byte.
 func TestConnectUnderstandsTheFailuresOfTheService(t *testing.T) {
-	text := ramp.Must(ramp.TextKey(consoleKey))
+	text := must.Get(ramp.TextKey(consoleKey))(t)
 	for _, test := range []struct {
 		right, wrong string // the answers to the text of the key, and to its other reading
 		want         []string
@@ -193,9 +194,9 @@ func TestConnectAsksBeforeItCallsAMainnet(t *testing.T) {
 
 // A key is copied by people. What counts in it, and is often not meant, is said.
 func TestConnectWarnsOfWhatIsOftenNotPartOfAKey(t *testing.T) {
-	service := ramptest.Start(t, ramptest.Config{Key: ramp.Must(ramp.TextKey(consoleKey)), ProjectID: "project-1",
+	service := ramptest.Start(t, ramptest.Config{Key: must.Get(ramp.TextKey(consoleKey))(t), ProjectID: "project-1",
 		Game: "http://127.0.0.1:1", Books: ramptest.BooksOff, // so that it can be reached
-		Validator: ramp.Must(ramp.NewKeySigner(validatorKey)).Address()})
+		Validator: must.Get(ramp.NewKeySigner(validatorKey))(t).Address()})
 	const (
 		quotes   = "check  key                it has quotes around it, which count: does the console show them?\n"
 		variable = "check  key                it looks like the name of a variable, $NAME or ${NAME}, which nothing " +

@@ -18,13 +18,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 // shell runs a command that a page offers, with the credentials in the environment as
 // the page demands, and returns the answer that curl prints.
 func (d *desktop) shell(t *testing.T, command, token string) (status int, body string) {
 	t.Helper()
-	here := ramp.Must(os.Executable())
+	here := must.Get(os.Executable())(t)
 	bin := t.TempDir()
 	require.NoError(t, os.Symlink(here, filepath.Join(bin, "ramp"))) // see TestMain
 	sh := exec.CommandContext(t.Context(), "sh", "-c", command)
@@ -38,16 +39,16 @@ func (d *desktop) shell(t *testing.T, command, token string) (status int, body s
 	answer, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(out)), nil)
 	require.NoError(t, err, "%s", out)
 	defer answer.Body.Close()
-	read := ramp.Must(io.ReadAll(answer.Body))
+	read := must.Get(io.ReadAll(answer.Body))(t)
 	return answer.StatusCode, string(read)
 }
 
 // page returns the HTML of a page.
 func (d *desktop) page(t *testing.T, path string) string {
 	t.Helper()
-	answer := ramp.Must(http.Get(d.API + path))
+	answer := must.Get(http.Get(d.API + path))(t)
 	defer answer.Body.Close()
-	body := ramp.Must(io.ReadAll(answer.Body))
+	body := must.Get(io.ReadAll(answer.Body))(t)
 	return string(body)
 }
 
@@ -68,11 +69,11 @@ func TestTheCurlCommandsOfThePagesWork(t *testing.T) {
 	}
 	d := newDesktop(t, "-speed", "0")
 	d.shop.session, d.shop.asset = `it's $(id) \ "session" & 1`, `it's "gold" \ $HOME`
-	key := ramp.Must(ramp.TextKey(testKey))
-	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: d.API, Key: key}))
+	key := must.Get(ramp.TextKey(testKey))(t)
+	client := must.Get(ramp.NewClient(ramp.ClientConfig{URL: d.API, Key: key}))(t)
 	terms := request()
 	terms.Intent.Materials[0].ID = d.shop.asset
-	issued := ramp.Must(client.Initialize(t.Context(), terms))
+	issued := must.Get(client.Initialize(t.Context(), terms))(t)
 	id := issued.UUID.String()
 	status, _, errs := d.ramp(t, "trigger", "mint", "-uuid", id, "-session", d.shop.session+"="+testToken,
 		"-fault", "wrong-hmac=validate", "-fault", "missing-hmac=validate", "-fault", "tampered-body=result")

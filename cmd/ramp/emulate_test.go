@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/ramptest/control"
 )
 
@@ -71,7 +72,7 @@ func meanwhile(call func() error) <-chan error {
 // initialize returns a call of the game with a key of the console.
 func initialize(t *testing.T, api string, key ramp.HMACKey) func() error {
 	t.Helper()
-	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: api, Key: key}))
+	client := must.Get(ramp.NewClient(ramp.ClientConfig{URL: api, Key: key}))(t)
 	return func() error { _, err := client.Initialize(context.Background(), request()); return err }
 }
 
@@ -100,11 +101,11 @@ func TestEmulatePrintsWhatAGameNeeds(t *testing.T) {
 		t.Setenv("RAMP_HMAC_KEY", "")
 		t.Setenv("RAMP_VALIDATOR_KEY", "")
 		s, lines, _ := beginJSON(t, "-game", game.URL, "-key-encoding", encoding)
-		signer := ramp.Must(ramp.NewKeySigner(s.ValidatorKey))
+		signer := must.Get(ramp.NewKeySigner(s.ValidatorKey))(t)
 		assert.Equal(t, s.Validator, signer.Address())
 		assert.Equal(t, s.API+"/rpc/testnet", s.Testnet)
 
-		key := ramp.Must(read(s.HMACKey))
+		key := must.Get(read(s.HMACKey))(t)
 		initialized := meanwhile(initialize(t, s.API, key))
 		require.True(t, lines.Scan())
 		var e control.Event
@@ -114,8 +115,8 @@ func TestEmulatePrintsWhatAGameNeeds(t *testing.T) {
 		assert.NoError(t, <-initialized)
 
 		// The player opens the page, whose address has the token.
-		page := ramp.Must(ramp.ExchangeURL(s.Front, ramp.ExchangeParams{UUID: e.UUID, SessionID: "session-1",
-			AccessToken: ramp.NewAccessToken("token-of-the-player"), Network: ramp.Testnet}))
+		page := must.Get(ramp.ExchangeURL(s.Front, ramp.ExchangeParams{UUID: e.UUID, SessionID: "session-1",
+			AccessToken: ramp.NewAccessToken("token-of-the-player"), Network: ramp.Testnet}))(t)
 		opened := meanwhile(func() error { return get(page) })
 		require.True(t, lines.Scan())
 		assert.Contains(t, lines.Text(), `"assets"`)
@@ -150,7 +151,7 @@ func TestEmulateTakesKeys(t *testing.T) {
 	assert.Regexp(t, `\nexport RAMP_RPC_URL=`+address+`/rpc/testnet RAMP_CHAIN_ID=7002 RAMP_PAYERS=0x[0-9a-fA-F]{40} `+
 		`RAMP_CONTRACTS=0x00000000000000000000000000000000000070c3\n`, printed)
 	assert.NotContains(t, printed, "my_secret", "a key that was given is not printed")
-	key := ramp.Must(ramp.Base64URLKey("my_secret_salt_value"))
+	key := must.Get(ramp.Base64URLKey("my_secret_salt_value"))(t)
 	initialized := meanwhile(initialize(t, address, key))
 	require.True(t, lines.Scan())
 	assert.Regexp(t, `^\d\d:\d\d:\d\d initialize +[0-9a-f]{8} +200  OK$`, lines.Text())
@@ -199,7 +200,7 @@ func TestEmulatePrintsTheTokenOfAPublicDesk(t *testing.T) {
 	require.NotNil(t, open, lines.Text())
 	drain(lines)
 	for token, want := range map[string]int{"": 401, open[2]: 200} {
-		answer := ramp.Must(http.Get(open[1] + "/control?token=" + token))
+		answer := must.Get(http.Get(open[1] + "/control?token=" + token))(t)
 		require.NoError(t, answer.Body.Close())
 		assert.Equal(t, want, answer.StatusCode)
 	}
@@ -207,11 +208,11 @@ func TestEmulatePrintsTheTokenOfAPublicDesk(t *testing.T) {
 
 // The interface says 20 in 12 hours, and lists 19.
 func TestEmulateDeliversAsOftenAsTheInterfaceListsOrSays(t *testing.T) {
-	listed := ramp.Must(parseEmulate(newCall(stdio{}, "emulate", "", []string{"-game", "http://127.0.0.1:1"})))
+	listed := must.Get(parseEmulate(newCall(stdio{}, "emulate", "", []string{"-game", "http://127.0.0.1:1"})))(t)
 	assert.Nil(t, listed.Config.Schedule, "the default, of 19")
 	assert.Equal(t, 10_000, listed.Config.Desk.KeepOrders)
-	said := ramp.Must(parseEmulate(newCall(stdio{}, "emulate", "",
-		[]string{"-game", "http://127.0.0.1:1", "-retry-20"})))
+	said := must.Get(parseEmulate(newCall(stdio{}, "emulate", "",
+		[]string{"-game", "http://127.0.0.1:1", "-retry-20"})))(t)
 	var sum time.Duration
 	for _, wait := range said.Config.Schedule {
 		sum += wait
@@ -224,7 +225,7 @@ func TestEmulateDeliversAsOftenAsTheInterfaceListsOrSays(t *testing.T) {
 func TestEmulateUsesAProxyOnlyIfAsked(t *testing.T) {
 	for _, asked := range []bool{false, true} {
 		args := []string{"-game", "http://game:8080", "-proxy=" + strconv.FormatBool(asked)}
-		d := ramp.Must(parseEmulate(newCall(stdio{}, "emulate", "", args)))
+		d := must.Get(parseEmulate(newCall(stdio{}, "emulate", "", args)))(t)
 		assert.Equal(t, asked, d.Config.Client != nil)
 	}
 }
@@ -257,7 +258,7 @@ func TestEverySwitchHasAFlag(t *testing.T) {
 
 func TestEmulateRejectsWhatMakesNoSense(t *testing.T) {
 	t.Setenv("RAMP_HMAC_KEY", "")
-	game, busy := "http://127.0.0.1:1", ramp.Must(net.Listen("tcp", "127.0.0.1:0"))
+	game, busy := "http://127.0.0.1:1", must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer busy.Close()
 	for _, test := range []struct {
 		args   []string

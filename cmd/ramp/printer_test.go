@@ -23,6 +23,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/ramptest/control"
 )
 
@@ -64,7 +65,7 @@ func program(t *testing.T, line string, args ...string) *exec.Cmd {
 		t.Skip("it has no sh, and no SIGPIPE")
 	}
 	path := filepath.Join(t.TempDir(), "ramp")
-	require.NoError(t, os.Symlink(ramp.Must(os.Executable()), path))
+	require.NoError(t, os.Symlink(must.Get(os.Executable())(t), path))
 	command := exec.Command("sh", slices.Concat([]string{"-c", line, "sh", path}, args)...)
 	t.Cleanup(func() {
 		if command.Process != nil {
@@ -80,7 +81,7 @@ func beginProgram(t *testing.T, line string, args ...string) (command *exec.Cmd,
 	t.Helper()
 	command = program(t, line, slices.Concat([]string{"emulate", "-json", "-listen", "127.0.0.1:0"},
 		console(), args)...)
-	rest, errs = ramp.Must(command.StdoutPipe()), &lockedText{}
+	rest, errs = must.Get(command.StdoutPipe())(t), &lockedText{}
 	command.Stderr = errs
 	require.NoError(t, command.Start())
 	first, err := bufio.NewReader(rest).ReadBytes('\n')

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
@@ -22,10 +23,10 @@ func TestRecordStandsBetweenAGameAndTheService(t *testing.T) {
 	const key = "a+key/of+the/console0A=="
 	folder, keyFile := filepath.Join(t.TempDir(), "recorded"), filepath.Join(t.TempDir(), "key")
 	require.NoError(t, os.WriteFile(keyFile, []byte(key+"\n"), 0o600))
-	text := ramp.Must(ramp.TextKey(key))
+	text := must.Get(ramp.TextKey(key))(t)
 	server := serve(t, ramp.HandlerConfig{Players: game{}, Store: game{}, Terms: anyTerms, Key: text})
 	service := ramptest.Start(t, ramptest.Config{Key: text,
-		Validator: ramp.Must(ramp.NewKeySigner(validatorKey)).Address(),
+		Validator: must.Get(ramp.NewKeySigner(validatorKey))(t).Address(),
 		Game:      server, Books: ramptest.BooksOff})
 
 	ctx, cancel := context.WithCancel(t.Context())
@@ -54,26 +55,26 @@ func TestRecordStandsBetweenAGameAndTheService(t *testing.T) {
 	require.NoError(t, initialize(t, api, text)())
 	next(`^0001  initialize  HTTP 200  \d`)
 	body := `{"uuid":"6f1c2f0e-8d5b-4c56-9a3e-2b7d4e5f6a71","receipt":{"status":"0x1"}}`
-	q := ramp.Must(http.NewRequest(http.MethodPost, front+ramp.PathResult, strings.NewReader(body)))
+	q := must.Get(http.NewRequest(http.MethodPost, front+ramp.PathResult, strings.NewReader(body)))(t)
 	q.Header = http.Header{"Content-Type": {"application/json"}, ramp.HeaderSession: {"session-1"},
 		ramp.HeaderAuthorization: {"Bearer " + testToken}, ramp.HeaderHMAC: {text.Sign([]byte(body))}}
-	answer := ramp.Must(http.DefaultClient.Do(q))
+	answer := must.Get(http.DefaultClient.Do(q))(t)
 	require.NoError(t, answer.Body.Close())
 	next(`^0002  result      HTTP \d+  \d`)
 	next(`^      result: .* is missing$`)
 
 	cancel()
-	rest := string(ramp.Must(io.ReadAll(read)))
+	rest := string(must.Get(io.ReadAll(read))(t))
 	assert.Equal(t, 0, <-ended)
 	assert.Contains(t, rest,
 		"| how the HMAC key becomes bytes | the HMAC is made with ramp.TextKey (once) | read the key with "+
 			"ramp.TextKey |")
-	for _, entry := range ramp.Must(os.ReadDir(folder)) {
-		text := string(ramp.Must(os.ReadFile(filepath.Join(folder, entry.Name()))))
+	for _, entry := range must.Get(os.ReadDir(folder))(t) {
+		text := string(must.Get(os.ReadFile(filepath.Join(folder, entry.Name())))(t))
 		assert.NotContains(t, text, key)
 		assert.NotContains(t, text, testToken)
 	}
-	assert.Contains(t, rest, string(ramp.Must(os.ReadFile(filepath.Join(folder, "report.md"))))[:100])
+	assert.Contains(t, rest, string(must.Get(os.ReadFile(filepath.Join(folder, "report.md")))(t))[:100])
 }
 
 // Each form in which a console may show a key, by the function that reads it.

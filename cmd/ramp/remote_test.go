@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/ramptest/control"
 )
 
@@ -189,19 +190,19 @@ func TestALostAnswerIsNoFailure(t *testing.T) {
 func TestTriggerTakesThePageOfTheGame(t *testing.T) {
 	d := newDesktop(t, "-speed", "5")              // a UUID holds for a minute
 	t.Setenv("RAMP_API_URL", "http://127.0.0.1:1") // the page says where its emulator is
-	key := ramp.Must(ramp.TextKey(testKey))
-	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: d.API, Key: key}))
-	issued := ramp.Must(client.Initialize(t.Context(), request()))
-	page := ramp.Must(ramp.ExchangeURL(d.Front, ramp.ExchangeParams{UUID: issued.UUID, SessionID: "session-1",
-		AccessToken: ramp.NewAccessToken(testToken), Network: ramp.Testnet}))
-	body := ramp.Must(json.Marshal(map[string]string{"url": page}))
+	key := must.Get(ramp.TextKey(testKey))(t)
+	client := must.Get(ramp.NewClient(ramp.ClientConfig{URL: d.API, Key: key}))(t)
+	issued := must.Get(client.Initialize(t.Context(), request()))(t)
+	page := must.Get(ramp.ExchangeURL(d.Front, ramp.ExchangeParams{UUID: issued.UUID, SessionID: "session-1",
+		AccessToken: ramp.NewAccessToken(testToken), Network: ramp.Testnet}))(t)
+	body := must.Get(json.Marshal(map[string]string{"url": page}))(t)
 	var out, errs bytes.Buffer
 	status := stdio{bytes.NewReader(body), &out, &errs}.run(t.Context(), "trigger",
 		[]string{"mint", "-page", "-", "-wait"})
 	assert.Equal(t, 0, status, errs.String())
 	assert.Contains(t, out.String(), issued.UUID.String()+"  DONE")
 	t.Setenv("RAMP_ACCESS_TOKEN", testToken)
-	issued = ramp.Must(client.Initialize(t.Context(), request()))
+	issued = must.Get(client.Initialize(t.Context(), request()))(t)
 	assert.Contains(t, d.ends(t, 0, "trigger", "mint", "-uuid", issued.UUID.String(), "-session", "session-1"),
 		issued.UUID.String())
 }
@@ -293,7 +294,7 @@ func TestCommandsRejectWhatMakesNoSense(t *testing.T) {
 }
 
 func TestSignPrintsTheHMACOfItsInput(t *testing.T) {
-	key := ramp.Must(ramp.Base64URLKey("a2V5"))
+	key := must.Get(ramp.Base64URLKey("a2V5"))(t)
 	t.Setenv("RAMP_HMAC_KEY", "a2V5")
 	t.Setenv("RAMP_HMAC_KEY_ENCODING", "base64url")
 	var out bytes.Buffer

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/ramptest/control"
 )
 
@@ -28,9 +28,9 @@ func TestAnEmulatorSurvivesARestart(t *testing.T) {
 	out := d.ends(t, 0, onTerms("mint")...)
 	id := out[:36]
 	stop()
-	info := ramp.Must(os.Stat(path))
+	info := must.Get(os.Stat(path))(t)
 	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())
-	files := ramp.Must(os.ReadDir(filepath.Dir(path)))
+	files := must.Get(os.ReadDir(filepath.Dir(path)))(t)
 	assert.Len(t, files, 1, "the file alone")
 
 	second, lines, _ := beginJSON(t, append(console(), "-state", path, "-game", game, "-speed", "0")...)
@@ -70,7 +70,7 @@ func TestEmulateRejectsAFileOfSomethingElse(t *testing.T) {
 				[]string{"emulate", "-game", "http://127.0.0.1:1", "-listen", "127.0.0.1:0", "-state", path},
 				io.Discard, &errs))
 		assert.Regexp(t, "-state .*is not a state file", errs.String())
-		left := ramp.Must(os.ReadFile(path))
+		left := must.Get(os.ReadFile(path))(t)
 		assert.Equal(t, text, string(left), "it is not overwritten")
 	}
 }
@@ -89,11 +89,11 @@ func TestAStateFileThatCannotBeWrittenIsSaidAtOnce(t *testing.T) {
 	for orders := 0; about.StateError == ""; orders++ {
 		require.Less(t, orders, 100)
 		d.order(t, 1)
-		about = ramp.Must(client.Describe(t.Context()))
+		about = must.Get(client.Describe(t.Context()))(t)
 	}
 	assert.Equal(t, "write "+path+": file too large", about.StateError)
-	page := ramp.Must(http.Get(d.API + "/"))
-	shown := ramp.Must(io.ReadAll(page.Body))
+	page := must.Get(http.Get(d.API + "/"))(t)
+	shown := must.Get(io.ReadAll(page.Body))(t)
 	require.NoError(t, page.Body.Close())
 	assert.Contains(t, string(shown),
 		"Nothing is kept for a restart.</strong> The state file cannot be written: "+about.StateError)
@@ -109,7 +109,7 @@ func TestAStateFileThatCannotBeWrittenIsSaidAtOnce(t *testing.T) {
 	again, lines, _ := beginJSON(t, append(console(), "-state", path, "-game", game, "-speed", "0")...)
 	drain(lines)
 	d.API = again.API
-	list := ramp.Must((&control.Client{URL: d.API}).Orders(t.Context(), control.OrdersQuery{}))
+	list := must.Get((&control.Client{URL: d.API}).Orders(t.Context(), control.OrdersQuery{}))(t)
 	assert.NotEmpty(t, list.Orders, "what was written fits together")
 	d.ends(t, 0, "advance", "1m")
 }

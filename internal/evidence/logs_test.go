@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/evidence"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 type roundTripper func(*http.Request) (*http.Response, error)
@@ -37,9 +37,9 @@ func status(code int, header map[string]string, body string) roundTripper {
 }
 
 // rpcOver returns a client of a node on a network in memory.
-func rpcOver(network http.RoundTripper) *ramp.RPC {
-	return ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com",
-		HTTPClient: &http.Client{Transport: network}}))
+func rpcOver(t testing.TB, network http.RoundTripper) *ramp.RPC {
+	return must.Get(ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com",
+		HTTPClient: &http.Client{Transport: network}}))(t)
 }
 
 // inBubble runs a subtest in a bubble, whose time passes by itself.
@@ -60,7 +60,7 @@ func (n *logNode) RoundTrip(r *http.Request) (*http.Response, error) {
 		ID     uint64
 		Params []struct{ FromBlock, ToBlock ramp.Quantity }
 	}
-	if err := json.Unmarshal(ramp.Must(io.ReadAll(r.Body)), &request); err != nil {
+	if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
 		return nil, err
 	}
 	filter := request.Params[0]
@@ -78,7 +78,7 @@ func (n *logNode) RoundTrip(r *http.Request) (*http.Response, error) {
 	return status(200, nil, answer)(r)
 }
 
-func (n *logNode) client() *ramp.RPC { return rpcOver(n) }
+func (n *logNode) client(t testing.TB) *ramp.RPC { return rpcOver(t, n) }
 
 // rangeRejections are what nodes and providers say, from their public sources.
 var rangeRejections = map[string]string{
@@ -131,7 +131,7 @@ func TestARangeThatTheNodeRejectsIsSplit(t *testing.T) {
 				return ""
 			}}
 			next, start := uint64(1000), time.Now()
-			for log, err := range evidence.Logs(t.Context(), n.client(), ramp.LogFilter{}, 1000, 1999) {
+			for log, err := range evidence.Logs(t.Context(), n.client(t), ramp.LogFilter{}, 1000, 1999) {
 				require.NoError(t, err)
 				require.Equal(t, ramp.NewQuantity(next), log.BlockNumber, "in order, and each once")
 				next++
@@ -167,7 +167,7 @@ func TestALimitOnBlocksIsRemembered(t *testing.T) {
 		return ""
 	}}
 	blocks := 0
-	for _, err := range evidence.Logs(t.Context(), n.client(), ramp.LogFilter{}, 0, 8_639) {
+	for _, err := range evidence.Logs(t.Context(), n.client(t), ramp.LogFilter{}, 0, 8_639) {
 		require.NoError(t, err)
 		blocks++
 	}
@@ -186,7 +186,7 @@ func TestMoreBlocksAreAskedForAgain(t *testing.T) {
 		}
 		return ""
 	}}
-	for _, err := range evidence.Logs(t.Context(), n.client(), ramp.LogFilter{}, 0, 1_000_000) {
+	for _, err := range evidence.Logs(t.Context(), n.client(t), ramp.LogFilter{}, 0, 1_000_000) {
 		require.NoError(t, err)
 	}
 	assert.EqualValues(t, 1_000_000, n.asked[len(n.asked)-1][1])
@@ -236,7 +236,7 @@ func TestWhatPassesSplitsNothing(t *testing.T) {
 		inBubble(t, name, func(t *testing.T) {
 			var asked []uint64
 			n := &logNode{quiet: true, reject: func(uint64, uint64) string { return "" }}
-			client := rpcOver(roundTripper(func(r *http.Request) (*http.Response, error) {
+			client := rpcOver(t, roundTripper(func(r *http.Request) (*http.Response, error) {
 				n.asked = nil
 				response, err := n.RoundTrip(r)
 				if asked = append(asked, n.asked[0][1]); len(asked) <= tt.times {
@@ -273,7 +273,7 @@ func TestAnErrorEndsTheLogs(t *testing.T) {
 				return ""
 			}}
 			var failed error
-			for _, err := range evidence.Logs(t.Context(), n.client(), ramp.LogFilter{}, 0, 15) {
+			for _, err := range evidence.Logs(t.Context(), n.client(t), ramp.LogFilter{}, 0, 15) {
 				if err != nil {
 					require.NoError(t, failed, "one error")
 					failed = err
@@ -289,7 +289,7 @@ func TestAnErrorEndsTheLogs(t *testing.T) {
 		}
 		return ""
 	}}
-	logs := evidence.Logs(t.Context(), again.client(), ramp.LogFilter{}, 0, 15)
+	logs := evidence.Logs(t.Context(), again.client(t), ramp.LogFilter{}, 0, 15)
 	for range 2 {
 		n := 0
 		for _, err := range logs {
@@ -299,15 +299,15 @@ func TestAnErrorEndsTheLogs(t *testing.T) {
 		assert.Equal(t, 16, n, "an iteration can be repeated")
 	}
 	n := &logNode{reject: func(uint64, uint64) string { return "" }}
-	for range evidence.Logs(t.Context(), n.client(), ramp.LogFilter{}, 0, 15) {
+	for range evidence.Logs(t.Context(), n.client(t), ramp.LogFilter{}, 0, 15) {
 		break
 	}
 	assert.Len(t, n.asked, 1)
-	for range evidence.Logs(t.Context(), n.client(), ramp.LogFilter{}, 16, 15) {
+	for range evidence.Logs(t.Context(), n.client(t), ramp.LogFilter{}, 16, 15) {
 		t.Error("there are no blocks")
 	}
 	assert.Len(t, n.asked, 1)
-	for _, err := range evidence.Logs(t.Context(), n.client(), ramp.LogFilter{BlockHash: [32]byte{1}}, 0, 15) {
+	for _, err := range evidence.Logs(t.Context(), n.client(t), ramp.LogFilter{BlockHash: [32]byte{1}}, 0, 15) {
 		assert.ErrorContains(t, err, "either BlockHash, or FromBlock and ToBlock")
 	}
 	assert.Len(t, n.asked, 1)

@@ -21,6 +21,7 @@ import (
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/evidence"
 	"github.com/token-ramp/ramp-go/internal/evidence/movetest"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 // now is when the newest block of a node is made. It makes one each second.
@@ -70,7 +71,10 @@ func (n *node) failed(at time.Time) *ramp.Receipt {
 func (n *node) RoundTrip(r *http.Request) (*http.Response, error) {
 	n.requests++
 	n.change(n)
-	body := ramp.Must(io.ReadAll(r.Body))
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
 	single := body[0] != '['
 	if single {
 		body = slices.Concat([]byte("["), body, []byte("]"))
@@ -93,7 +97,10 @@ func (n *node) RoundTrip(r *http.Request) (*http.Response, error) {
 			answers[i] = map[string]any{"jsonrpc": "2.0", "id": c.ID, "error": failure}
 		}
 	}
-	text := ramp.Must(json.Marshal(answers))
+	text, err := json.Marshal(answers)
+	if err != nil {
+		return nil, err
+	}
 	if single {
 		text = text[1 : len(text)-1]
 	}
@@ -159,9 +166,9 @@ func (n *node) list(param json.RawMessage) (any, string) {
 	return listed, ""
 }
 
-func (n *node) client() *ramp.RPC {
-	return ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", ChainID: 7, Retries: -1,
-		HTTPClient: &http.Client{Transport: n}}))
+func (n *node) client(t testing.TB) *ramp.RPC {
+	return must.Get(ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", ChainID: 7, Retries: -1,
+		HTTPClient: &http.Client{Transport: n}}))(t)
 }
 
 // ledger knows some orders that have ended.
@@ -294,7 +301,7 @@ func TestWhatWasIssuedIsNotGivenBack(t *testing.T) {
 				orderOf(ramp.Mint, 10), evidence.Config{}}
 			witness.TxHash = g.send(now.Add(-24*time.Hour), "zero>friend 3").Hex()
 			g.order.AcceptedAt = accepted
-			g.proof = evidence.Config{Chain: g.client(), Contracts: []common.Address{rampBridge},
+			g.proof = evidence.Config{Chain: g.client(t), Contracts: []common.Address{rampBridge},
 				Decimals: map[common.Address]int{proofToken: 18}}
 			receipt := g.failed(failed)
 			tt.play(g)
@@ -328,7 +335,7 @@ func TestALookAsksTheNodeLittle(t *testing.T) {
 		order.AcceptedAt = now.Add(-age)
 		n.send(now.Add(-time.Minute), "zero>user 0.1")
 		decimals := map[common.Address]int{proofToken: 18}
-		prover := evidence.NewProver(evidence.Config{Chain: n.client(), Decimals: decimals})
+		prover := evidence.NewProver(evidence.Config{Chain: n.client(t), Decimals: decimals})
 		n.requests, n.calls = 0, 0
 		ended := map[common.Hash]ramp.Order{common.HexToHash("0x2"): witness}
 		failed := n.failed(now.Add(-30 * time.Second))

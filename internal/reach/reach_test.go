@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/reach"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 // Each error is that of a real call.
@@ -45,7 +45,7 @@ func TestWhyACallDidNotArrive(t *testing.T) {
 	trusting.Transport.(*http.Transport).DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "tcp", secure.Listener.Addr().String())
 	}
-	proxied := &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(ramp.Must(url.Parse(closed.URL)))}}
+	proxied := &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(must.Get(url.Parse(closed.URL))(t))}}
 	_, port, err := net.SplitHostPort(plain.Listener.Addr().String())
 	require.NoError(t, err)
 	for _, test := range []struct {

@@ -26,6 +26,7 @@ import (
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/record"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
@@ -77,14 +78,14 @@ func between(t *testing.T, c ramptest.Config) *rig {
 	g := &rig{t: t, folder: filepath.Join(t.TempDir(), "recorded")}
 	g.gold.Store(100_000)
 	if c.Key.IsZero() {
-		c.Key = ramp.Must(ramp.TextKey(consoleKey))
+		c.Key = must.Get(ramp.TextKey(consoleKey))(t)
 	}
-	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Key: c.Key,
-		Signer:  ramp.Must(ramp.NewKeySigner(validator)),
+	handler := must.Get(ramp.NewHandler(ramp.HandlerConfig{Key: c.Key,
+		Signer:  must.Get(ramp.NewKeySigner(validator))(t),
 		Players: g,
 		Store:   &ramp.MemoryStore{Apply: g.apply},
-		Terms:   ramp.Must(ramp.NewTerms(ramp.TermsConfig{Any: true})),
-		Logger:  slog.New(slog.DiscardHandler)}))
+		Terms:   must.Get(ramp.NewTerms(ramp.TermsConfig{Any: true}))(t),
+		Logger:  slog.New(slog.DiscardHandler)}))(t)
 	game := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if g.answer == nil || !g.answer(w, r) {
 			handler.ServeHTTP(w, r)
@@ -103,18 +104,18 @@ func between(t *testing.T, c ramptest.Config) *rig {
 	}))
 	t.Cleanup(api.Close)
 
-	c.Game, c.Validator, c.Books = front.URL, ramp.Must(ramp.NewKeySigner(validator)).Address(),
+	c.Game, c.Validator, c.Books = front.URL, must.Get(ramp.NewKeySigner(validator))(t).Address(),
 		ramptest.BooksOff
-	g.service = ramp.Must(ramptest.New(c))
+	g.service = must.Get(ramptest.New(c))(t)
 	t.Cleanup(g.service.Close)
-	g.recorder = ramp.Must(record.New(record.Config{Game: game.URL, Service: g.service.URL(), Folder: g.folder,
+	g.recorder = must.Get(record.New(record.Config{Game: game.URL, Service: g.service.URL(), Folder: g.folder,
 		Now:     g.service.Now,
 		Secrets: []string{consoleKey}, Readings: []record.Reading{{Name: "ramp.TextKey",
-			Key: ramp.Must(ramp.TextKey(consoleKey))},
-			{Name: "ramp.Base64URLKey", Key: ramp.Must(ramp.Base64URLKey(consoleKey))}}}))
+			Key: must.Get(ramp.TextKey(consoleKey))(t)},
+			{Name: "ramp.Base64URLKey", Key: must.Get(ramp.Base64URLKey(consoleKey))(t)}}}))(t)
 	inFront, toService = g.recorder.Game(), g.recorder.Service()
-	g.client = ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: api.URL, Key: c.Key, Retries: -1,
-		Now: g.service.Now}))
+	g.client = must.Get(ramp.NewClient(ramp.ClientConfig{URL: api.URL, Key: c.Key, Retries: -1,
+		Now: g.service.Now}))(t)
 	t.Cleanup(func() { g.end() })
 	return g
 }
@@ -179,7 +180,7 @@ func (g *rig) point(name string) string {
 
 // Each switch of the emulator, in both positions, is recognized by what passes.
 func TestEachPositionOfEachSwitchIsRecognized(t *testing.T) {
-	text, decoded := ramp.Must(ramp.TextKey(consoleKey)), ramp.Must(ramp.Base64URLKey(consoleKey))
+	text, decoded := must.Get(ramp.TextKey(consoleKey))(t), must.Get(ramp.Base64URLKey(consoleKey))(t)
 	mint := func(g *rig) { g.mint(10); g.service.Advance(time.Minute) }
 	burn := func(g *rig) { g.burn(10); g.service.Advance(time.Minute) }
 	answering := func(status int) func(g *rig) {
@@ -338,7 +339,7 @@ func TestWhatAProxyCannotTell(t *testing.T) {
 
 // Every row of the open points has a point here, with the row's own words.
 func TestEveryOpenPointIsLookedFor(t *testing.T) {
-	page := string(ramp.Must(os.ReadFile("../../docs/interface.md")))
+	page := string(must.Get(os.ReadFile("../../docs/interface.md"))(t))
 	_, table, ok := strings.Cut(page, "\n## What the interface does not say\n")
 	require.True(t, ok)
 	var rows []string
@@ -362,7 +363,10 @@ func TestTheFilesHoldNoSecretAndKeepTheirLength(t *testing.T) {
 	g := between(t, ramptest.Config{})
 	var passed []string // bodies of the service, as the game got them
 	g.answer = func(_ http.ResponseWriter, r *http.Request) bool {
-		body := ramp.Must(io.ReadAll(r.Body))
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		passed = append(passed, string(body))
 		return false
@@ -389,12 +393,12 @@ func TestTheFilesHoldNoSecretAndKeepTheirLength(t *testing.T) {
 	require.Len(t, secrets, 1)
 	secrets = append(secrets, consoleKey, token, session, "player-7", "Gi-dong", "홍길동",
 		"user:secret", "secret-key-of-the-console")
-	for _, entry := range ramp.Must(os.ReadDir(g.folder)) {
-		text := string(ramp.Must(os.ReadFile(filepath.Join(g.folder, entry.Name()))))
+	for _, entry := range must.Get(os.ReadDir(g.folder))(t) {
+		text := string(must.Get(os.ReadFile(filepath.Join(g.folder, entry.Name())))(t))
 		for _, secret := range secrets {
 			assert.NotContains(t, text, secret, entry.Name())
 		}
-		info := ramp.Must(entry.Info())
+		info := must.Get(entry.Info())(t)
 		assert.EqualValues(t, 0o600, info.Mode().Perm(), entry.Name())
 	}
 
@@ -402,10 +406,10 @@ func TestTheFilesHoldNoSecretAndKeepTheirLength(t *testing.T) {
 	for _, l := range lines {
 		byKind[l["kind"].(string)] = l
 	}
-	key := ramp.Must(ramp.TextKey(record.TestHMACKey))
-	signer := ramp.Must(ramp.NewKeySigner(record.TestValidatorKey))
+	key := must.Get(ramp.TextKey(record.TestHMACKey))(t)
+	signer := must.Get(ramp.NewKeySigner(record.TestValidatorKey))(t)
 	read := func(kind, message string) []byte {
-		return ramp.Must(os.ReadFile(filepath.Join(g.folder, byKind[kind][message].(string))))
+		return must.Get(os.ReadFile(filepath.Join(g.folder, byKind[kind][message].(string))))(t)
 	}
 	for n, kind := range []string{"", "validate", "result"} {
 		if kind == "" {
@@ -431,13 +435,13 @@ func TestTheFilesHoldNoSecretAndKeepTheirLength(t *testing.T) {
 	assert.True(t, done.Succeeded())
 	sent := byKind["result"]["headers"].(map[string]any)
 	assert.Equal(t, sent[ramp.HeaderSession], done.SessionID, "the same session")
-	written := string(ramp.Must(os.ReadFile(filepath.Join(g.folder, "report.md"))))
+	written := string(must.Get(os.ReadFile(filepath.Join(g.folder, "report.md")))(t))
 	assert.Contains(t, written, "## Fields that the interface does not have")
 }
 
 func readLines(t *testing.T, folder string) (lines []map[string]any) {
 	t.Helper()
-	for line := range strings.Lines(string(ramp.Must(os.ReadFile(filepath.Join(folder, "calls.jsonl"))))) {
+	for line := range strings.Lines(string(must.Get(os.ReadFile(filepath.Join(folder, "calls.jsonl")))(t))) {
 		var l map[string]any
 		require.NoError(t, json.Unmarshal([]byte(line), &l))
 		lines = append(lines, l)
@@ -451,7 +455,7 @@ func direct(t *testing.T, server http.HandlerFunc) (front *httptest.Server, r *r
 	game := httptest.NewServer(server)
 	t.Cleanup(game.Close)
 	folder = filepath.Join(t.TempDir(), "recorded")
-	r = ramp.Must(record.New(record.Config{Game: game.URL, Folder: folder, Secrets: []string{consoleKey}}))
+	r = must.Get(record.New(record.Config{Game: game.URL, Folder: folder, Secrets: []string{consoleKey}}))(t)
 	front = httptest.NewServer(r.Game())
 	t.Cleanup(front.Close)
 	return front, r, folder
@@ -466,7 +470,11 @@ func TestNothingIsChanged(t *testing.T) {
 	}
 	var got seen
 	front, r, _ := direct(t, func(w http.ResponseWriter, q *http.Request) {
-		got = seen{q.Method, q.RequestURI, q.Host, string(ramp.Must(io.ReadAll(q.Body))), q.Header, q.ContentLength}
+		body, err := io.ReadAll(q.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		got = seen{q.Method, q.RequestURI, q.Host, string(body), q.Header, q.ContentLength}
 		w.Header()["X-Twice"] = []string{"a", "b"}
 		w.Header().Set("Content-Type", "text/odd")
 		w.WriteHeader(299)
@@ -474,13 +482,13 @@ func TestNothingIsChanged(t *testing.T) {
 	})
 	paths := []string{ramp.PathResult, "//api/result", "/api/result%20?a=1;b=%zz", "/api/../api/assets", "/other"}
 	for _, path := range paths {
-		wire := ramp.Must(net.Dial("tcp", front.Listener.Addr().String()))
+		wire := must.Get(net.Dial("tcp", front.Listener.Addr().String()))(t)
 		_, err := io.WriteString(wire,
 			"POST "+path+" HTTP/1.1\r\nhost: game.example\r\nx-hmac-signature: abc\r\nX-Forwarded-For: 1.2.3.4\r\n"+
 				"X-Twice: a\r\nx-twice: b\r\nAccept-Encoding: br\r\nContent-Length: 10\r\n\r\n{\"a\" : 1}\n")
 		require.NoError(t, err)
-		answer := ramp.Must(http.ReadResponse(bufio.NewReader(wire), nil))
-		assert.Equal(t, "answer\x00", string(ramp.Must(io.ReadAll(answer.Body))))
+		answer := must.Get(http.ReadResponse(bufio.NewReader(wire), nil))(t)
+		assert.Equal(t, "answer\x00", string(must.Get(io.ReadAll(answer.Body))(t)))
 		require.NoError(t, wire.Close())
 		assert.Equal(t, 299, answer.StatusCode)
 		assert.Equal(t, []string{"a", "b"}, answer.Header["X-Twice"])
@@ -490,7 +498,7 @@ func TestNothingIsChanged(t *testing.T) {
 			"X-Forwarded-For": {"1.2.3.4"}, "X-Twice": {"a", "b"}, "Accept-Encoding": {"br"},
 			"Content-Length": {"10"}}, 10}, got)
 	}
-	ramp.Must(r.Close())
+	must.Get(r.Close())(t)
 }
 
 // An answer of the recorder would be taken for one of the game: a result that gets 502 is not
@@ -499,7 +507,7 @@ func TestAGameThatIsNotReachedGivesNoAnswer(t *testing.T) {
 	front, r, folder := direct(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	_, err := http.Post(front.URL+ramp.PathResult, "application/json", strings.NewReader(`{}`))
 	assert.ErrorIs(t, err, io.EOF)
-	report := ramp.Must(r.Close())
+	report := must.Get(r.Close())(t)
 	assert.Equal(t, 1, report.Calls)
 	line := readLines(t, folder)[0]
 	assert.EqualValues(t, 0, line["status"])
@@ -510,10 +518,10 @@ func TestAGameThatIsNotReachedGivesNoAnswer(t *testing.T) {
 func TestOtherCallsAreNotRecorded(t *testing.T) {
 	front, r, folder := direct(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "welcome") })
 	login := strings.NewReader(`{"password":"hunter2"}`)
-	answer := ramp.Must(http.Post(front.URL+"/login?code=1", "application/json", login))
-	assert.Equal(t, "welcome", string(ramp.Must(io.ReadAll(answer.Body))))
+	answer := must.Get(http.Post(front.URL+"/login?code=1", "application/json", login))(t)
+	assert.Equal(t, "welcome", string(must.Get(io.ReadAll(answer.Body))(t)))
 	answer.Body.Close()
-	assert.Zero(t, ramp.Must(r.Close()).Calls)
+	assert.Zero(t, must.Get(r.Close())(t).Calls)
 	assert.Empty(t, readLines(t, folder))
 }
 
@@ -524,19 +532,19 @@ func TestACallDoesNotWaitForTheRecord(t *testing.T) {
 		_, _ = io.WriteString(w, `{}`)
 	}))
 	defer game.Close()
-	r := ramp.Must(record.New(record.Config{Game: game.URL, Folder: filepath.Join(t.TempDir(), "f"),
-		OnCall: func(record.Line) { first <- struct{}{}; <-block }}))
+	r := must.Get(record.New(record.Config{Game: game.URL, Folder: filepath.Join(t.TempDir(), "f"),
+		OnCall: func(record.Line) { first <- struct{}{}; <-block }}))(t)
 	front := httptest.NewServer(r.Game())
 	defer front.Close()
 	for n := range 20 {
-		answer := ramp.Must(http.Post(front.URL+ramp.PathResult, "application/json", strings.NewReader(`{}`)))
+		answer := must.Get(http.Post(front.URL+ramp.PathResult, "application/json", strings.NewReader(`{}`)))(t)
 		answer.Body.Close()
 		if n == 0 {
 			<-first
 		}
 	}
 	close(block)
-	assert.Equal(t, 20, ramp.Must(r.Close()).Calls)
+	assert.Equal(t, 20, must.Get(r.Close())(t).Calls)
 }
 
 // What a stranger would find in a message, in the words of the report.
@@ -545,14 +553,14 @@ func TestDeviationsAndNewFieldsAreListed(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `{"success":true,"errorCode":null,"data":{}}`)
 	})
-	q := ramp.Must(http.NewRequestWithContext(t.Context(), http.MethodPost, front.URL+ramp.PathResult,
+	q := must.Get(http.NewRequestWithContext(t.Context(), http.MethodPost, front.URL+ramp.PathResult,
 		strings.NewReader(
 			`{"session_id":7,"uuid":"6f1c2f0e-8d5b-4c56-9a3e-2b7d4e5f6a71","receipt":{"status":"0x1","logs":[]},`+
-				`"memo":{"a":1}}`)))
+				`"memo":{"a":1}}`)))(t)
 	q.Header.Set(ramp.HeaderSession, session)
-	answer := ramp.Must(http.DefaultClient.Do(q))
+	answer := must.Get(http.DefaultClient.Do(q))(t)
 	answer.Body.Close()
-	report := ramp.Must(r.Close())
+	report := must.Get(r.Close())(t)
 	var found []string
 	for _, f := range slices.Concat(report.Deviations, report.Fresh) {
 		assert.Equal(t, 1, f.Call)
@@ -576,22 +584,22 @@ func TestTheGoldenMessagesDoNotDeviate(t *testing.T) {
 		ramp.PathResult:   {"6-result-mint.json", "6-result-burn.json", "6-result-failed-mint.json"},
 	} {
 		for _, name := range files {
-			body := ramp.Must(os.ReadFile("../../testdata/" + name))
+			body := must.Get(os.ReadFile("../../testdata/" + name))(t)
 			front, r, folder := direct(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
-			q := ramp.Must(http.NewRequest(http.MethodPost, front.URL+path, bytes.NewReader(body)))
+			q := must.Get(http.NewRequest(http.MethodPost, front.URL+path, bytes.NewReader(body)))(t)
 			q.Header = http.Header{"Content-Type": {"application/json"}, ramp.HeaderSession: {session},
 				ramp.HeaderAuthorization: {"Bearer " + token}, ramp.HeaderHMAC: {strings.Repeat("A", 64)}}
 			_, err := http.DefaultClient.Do(q)
 			assert.Error(t, err)
-			report := ramp.Must(r.Close())
+			report := must.Get(r.Close())(t)
 			assert.Empty(t, report.Deviations, name)
 			assert.Empty(t, report.Fresh, name)
 			line := readLines(t, folder)[0]
-			written := ramp.Must(os.ReadFile(filepath.Join(folder, line["body"].(string))))
+			written := must.Get(os.ReadFile(filepath.Join(folder, line["body"].(string))))(t)
 			assert.Len(t, written, len(body))
 			hmac := line["headers"].(map[string]any)[ramp.HeaderHMAC].(string)
 			assert.Equal(t, strings.ToUpper(hmac), hmac, "its case stays")
-			assert.NoError(t, ramp.Must(ramp.TextKey(record.TestHMACKey)).Verify(written, hmac))
+			assert.NoError(t, must.Get(ramp.TextKey(record.TestHMACKey))(t).Verify(written, hmac))
 		}
 	}
 }
@@ -617,5 +625,5 @@ func TestANewRecorderRejects(t *testing.T) {
 	_, r, used := direct(t, func(http.ResponseWriter, *http.Request) {})
 	_, err := record.New(record.Config{Game: "http://game.example", Folder: used})
 	assert.ErrorContains(t, err, "has a recording already; name an empty folder")
-	ramp.Must(r.Close())
+	must.Get(r.Close())(t)
 }

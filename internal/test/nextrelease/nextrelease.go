@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 const memo = "\tMemo string `json:\"memo,omitempty\"`"
@@ -52,7 +52,7 @@ func Copy(t *testing.T, root string) string {
 	}
 	for _, e := range edits {
 		path := filepath.Join(dir, e.file)
-		before, after, found := strings.Cut(string(ramp.Must(os.ReadFile(path))), e.after)
+		before, after, found := strings.Cut(string(must.Get(os.ReadFile(path))(t)), e.after)
 		if !found || strings.Contains(after, e.after) {
 			t.Fatalf("internal/test/nextrelease: %s must have %q once", e.file, e.after)
 		}
