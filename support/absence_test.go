@@ -15,6 +15,7 @@ import (
 
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/test/racedetector"
+	"github.com/token-ramp/ramp-go/internal/test/rig"
 	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/support"
 )
@@ -26,29 +27,30 @@ var (
 
 // absence is a mint of the player that has waited for 20 hours, on a node that a test breaks.
 type absence struct {
-	*backoffice
-	store *ledger
-	node  *node
+	*rig.Office
+	store *rig.Store
+	node  *rig.Node
 	order ramp.Order
 }
 
 // strangers is a mint of the stranger.
-var strangers = []ramp.Transfer{moved(common.Address{}, stranger, 98)}
+var strangers = []ramp.Transfer{rig.Moved(common.Address{}, rig.Stranger, 98)}
 
 func newAbsence(t *testing.T) *absence {
 	t.Helper()
 	a := new(absence)
-	a.backoffice, a.store, a.node = newOrders(t, 72*time.Hour, &rampproof.Config{
-		Payers: []common.Address{payer}, Contracts: []common.Address{vault}})
-	a.order = orderOf(ramp.Mint, 5, now.Add(-20*time.Hour))
-	a.store.keep(t, a.order)
+	a.Office, a.store, a.node = rig.NewOfficeOnNode(t, 72*time.Hour, &rampproof.Config{
+		Payers: []common.Address{rig.Payer}, Contracts: []common.Address{rig.Vault}})
+	a.order = rig.OrderOf(ramp.Mint, 5, rig.Now.Add(-20*time.Hour))
+	a.store.Keep(t, a.order)
 	return a
 }
 
 // minted sends the mint of the order, so long after it was accepted.
 func (a *absence) minted(after time.Duration) common.Hash {
-	return a.node.send(a.order.AcceptedAt.Add(after),
-		sentTx{from: player, payer: payer, to: vault, transfers: []ramp.Transfer{moved(common.Address{}, player, 490)}})
+	return a.node.Send(a.order.AcceptedAt.Add(after),
+		rig.Tx{From: rig.Player, Payer: rig.Payer, To: rig.Vault,
+			Transfers: []ramp.Transfer{rig.Moved(common.Address{}, rig.Player, 490)}})
 }
 
 func (a *absence) abandon(t *testing.T, d support.Decision) error {
@@ -65,27 +67,27 @@ func (a *absence) show(t *testing.T) *support.Report {
 // A node answers eth_getLogs with an empty list, because what was there is pruned, not built
 // or not downloaded, and has all receipts.
 func TestAnEmptyListIsNoAbsence(t *testing.T) {
-	for name, lists := range map[string]func(*absence) func(*sentTx) bool{
-		"nothing": func(*absence) func(*sentTx) bool { return func(*sentTx) bool { return false } },
-		"the last hour": func(a *absence) func(*sentTx) bool {
-			return func(tx *sentTx) bool { return tx.block > a.node.head-3600 }
+	for name, lists := range map[string]func(*absence) func(*rig.Tx) bool{
+		"nothing": func(*absence) func(*rig.Tx) bool { return func(*rig.Tx) bool { return false } },
+		"the last hour": func(a *absence) func(*rig.Tx) bool {
+			return func(tx *rig.Tx) bool { return tx.Block > a.node.Head-3600 }
 		},
-		"all but the last hour": func(a *absence) func(*sentTx) bool {
-			return func(tx *sentTx) bool { return tx.block < a.node.head-3600 }
+		"all but the last hour": func(a *absence) func(*rig.Tx) bool {
+			return func(tx *rig.Tx) bool { return tx.Block < a.node.Head-3600 }
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := newAbsence(t)
-			a.store.witness(t, a.node) // half an hour ago
-			first := orderOf(ramp.Mint, 1, now.Add(-30*time.Hour))
-			first.UserAddress = stranger.Hex()
-			hash := a.node.send(now.Add(-29*time.Hour), sentTx{payer: payer, transfers: strangers})
-			a.store.keep(t, ended(first, ramp.OrderSucceeded, hash, now.Add(-28*time.Hour)))
+			a.store.Witness(t, a.node) // half an hour ago
+			first := rig.OrderOf(ramp.Mint, 1, rig.Now.Add(-30*time.Hour))
+			first.UserAddress = rig.Stranger.Hex()
+			hash := a.node.Send(rig.Now.Add(-29*time.Hour), rig.Tx{Payer: rig.Payer, Transfers: strangers})
+			a.store.Keep(t, rig.Ended(first, ramp.OrderSucceeded, hash, rig.Now.Add(-28*time.Hour)))
 			require.Empty(t, a.show(t).Incomplete)
 			own := a.minted(time.Minute)
 			refuses(t, a.abandon(t, alice), own)
 
-			a.node.lists = lists(a)
+			a.node.Lists = lists(a)
 			const want = ", and lists none of its events: its index is broken, pruned or not built yet"
 			assert.Contains(t, a.show(t).Incomplete, want)
 			assert.Contains(t, a.show(t).Text(), "\n          there may be others: the node shows transaction 0x")
@@ -107,32 +109,32 @@ func TestWithoutAWitnessNothingIsAbsent(t *testing.T) {
 	for name, keep := range map[string]func(*testing.T, *absence){
 		"no other order": func(*testing.T, *absence) {},
 		"one that waits": func(t *testing.T, a *absence) {
-			a.node.send(now.Add(-10*time.Hour), sentTx{payer: payer, transfers: strangers})
-			o := orderOf(ramp.Mint, 1, now.Add(-11*time.Hour))
-			o.UserAddress = stranger.Hex()
-			a.store.keep(t, o)
+			a.node.Send(rig.Now.Add(-10*time.Hour), rig.Tx{Payer: rig.Payer, Transfers: strangers})
+			o := rig.OrderOf(ramp.Mint, 1, rig.Now.Add(-11*time.Hour))
+			o.UserAddress = rig.Stranger.Hex()
+			a.store.Keep(t, o)
 		},
 		"one that failed": func(t *testing.T, a *absence) {
-			hash := a.node.send(now.Add(-10*time.Hour), sentTx{failed: true, payer: payer})
-			o := orderOf(ramp.Mint, 1, now.Add(-11*time.Hour))
-			a.store.keep(t, ended(o, ramp.OrderFailed, hash, now.Add(-9*time.Hour)))
+			hash := a.node.Send(rig.Now.Add(-10*time.Hour), rig.Tx{Failed: true, Payer: rig.Payer})
+			o := rig.OrderOf(ramp.Mint, 1, rig.Now.Add(-11*time.Hour))
+			a.store.Keep(t, rig.Ended(o, ramp.OrderFailed, hash, rig.Now.Add(-9*time.Hour)))
 		},
 		"one of long ago": func(t *testing.T, a *absence) {
-			hash := a.node.send(now.Add(-60*time.Hour), sentTx{payer: payer, transfers: strangers})
-			o := orderOf(ramp.Mint, 1, now.Add(-61*time.Hour))
-			o.UserAddress = stranger.Hex()
-			a.store.keep(t, ended(o, ramp.OrderSucceeded, hash, now.Add(-59*time.Hour)))
+			hash := a.node.Send(rig.Now.Add(-60*time.Hour), rig.Tx{Payer: rig.Payer, Transfers: strangers})
+			o := rig.OrderOf(ramp.Mint, 1, rig.Now.Add(-61*time.Hour))
+			o.UserAddress = rig.Stranger.Hex()
+			a.store.Keep(t, rig.Ended(o, ramp.OrderSucceeded, hash, rig.Now.Add(-59*time.Hour)))
 		},
 		"one whose transaction is unknown": func(t *testing.T, a *absence) {
-			o := orderOf(ramp.Mint, 1, now.Add(-11*time.Hour))
-			a.store.keep(t, ended(o, ramp.OrderSucceeded, common.Hash{7}, now.Add(-9*time.Hour)))
+			o := rig.OrderOf(ramp.Mint, 1, rig.Now.Add(-11*time.Hour))
+			a.store.Keep(t, rig.Ended(o, ramp.OrderSucceeded, common.Hash{7}, rig.Now.Add(-9*time.Hour)))
 		},
 		"one of the other direction": func(t *testing.T, a *absence) {
-			burn := []ramp.Transfer{moved(stranger, common.Address{}, 100)}
-			hash := a.node.send(now.Add(-10*time.Hour), sentTx{payer: payer, transfers: burn})
-			o := orderOf(ramp.Burn, 1, now.Add(-11*time.Hour))
-			o.UserAddress = stranger.Hex()
-			a.store.keep(t, ended(o, ramp.OrderSucceeded, hash, now.Add(-9*time.Hour)))
+			burn := []ramp.Transfer{rig.Moved(rig.Stranger, common.Address{}, 100)}
+			hash := a.node.Send(rig.Now.Add(-10*time.Hour), rig.Tx{Payer: rig.Payer, Transfers: burn})
+			o := rig.OrderOf(ramp.Burn, 1, rig.Now.Add(-11*time.Hour))
+			o.UserAddress = rig.Stranger.Hex()
+			a.store.Keep(t, rig.Ended(o, ramp.OrderSucceeded, hash, rig.Now.Add(-9*time.Hour)))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -148,8 +150,9 @@ func TestWithoutAWitnessNothingIsAbsent(t *testing.T) {
 	}
 
 	a := newAbsence(t) // in a store that lists nothing
-	orders := ramp.Must(newBackoffice(backofficeConfig{
-		Store: a.store.Store, Proof: proofOn(a.node.rpc(t), paid), Now: func() time.Time { return now }, Logger: quiet,
+	orders := ramp.Must(rig.NewOffice(rig.Config{
+		Store: a.store.Store, Proof: rig.ProofOn(a.node.RPC(t), rig.Paid), Now: func() time.Time { return rig.Now },
+		Logger: rig.Quiet,
 	}))
 	_, err := orders.Abandon(t.Context(), a.order.UUID, alice)
 	assert.ErrorContains(t, err, "nothing shows that the node lists what happened")
@@ -160,7 +163,7 @@ func TestWithoutAWitnessNothingIsAbsent(t *testing.T) {
 func TestAMintByAClockThatWasAheadIsFound(t *testing.T) {
 	for _, ahead := range []time.Duration{20 * time.Minute, 23 * time.Hour} {
 		a := newAbsence(t)
-		a.store.witness(t, a.node)
+		a.store.Witness(t, a.node)
 		own := a.minted(-ahead)
 		require.Len(t, a.show(t).Candidates, 1)
 		early := alice
@@ -170,10 +173,10 @@ func TestAMintByAClockThatWasAheadIsFound(t *testing.T) {
 		assert.ErrorContains(t, err, "is "+ahead.String()+" older than the order: the clock of the server may ")
 
 		// What an older order explains is no candidate, whether it has ended or waits.
-		other := orderOf(ramp.Mint, 5, a.order.AcceptedAt.Add(-ahead-time.Minute))
-		a.store.keep(t, other)
+		other := rig.OrderOf(ramp.Mint, 5, a.order.AcceptedAt.Add(-ahead-time.Minute))
+		a.store.Keep(t, other)
 		assert.Empty(t, a.show(t).Candidates)
-		a.store.keep(t, ended(other, ramp.OrderSucceeded, own, now))
+		a.store.Keep(t, rig.Ended(other, ramp.OrderSucceeded, own, rig.Now))
 		assert.Empty(t, a.show(t).Candidates)
 		require.NoError(t, a.abandon(t, alice))
 	}
@@ -182,32 +185,32 @@ func TestAMintByAClockThatWasAheadIsFound(t *testing.T) {
 // A node shows nothing about an order of the other network, which must be named with the node.
 func TestANodeDecidesNothingOnTheOtherNetwork(t *testing.T) {
 	a := newAbsence(t)
-	a.store.witness(t, a.node)
+	a.store.Witness(t, a.node)
 	a.order.Network = ramp.Mainnet
-	a.store.keep(t, a.order)
+	a.store.Keep(t, a.order)
 	for _, d := range []support.Decision{alice, against, without} {
 		assert.ErrorContains(t, a.abandon(t, d), "mainnet, and not testnet")
 		_, err := a.Finish(t.Context(), a.order.UUID, a.minted(time.Minute), d)
 		assert.ErrorContains(t, err, "mainnet, and not testnet")
 	}
-	_, err := rampproof.New(rampproof.Config{Chain: a.node.rpc(t), Payers: []common.Address{payer}})
+	_, err := rampproof.New(rampproof.Config{Chain: a.node.RPC(t), Payers: []common.Address{rig.Payer}})
 	assert.ErrorContains(t, err, "Config.Network must be mainnet or testnet")
-	proof := proofOn(a.node.rpc(t), paid)
-	_, err = newBackoffice(backofficeConfig{Store: a.store, Proof: proof, Network: ramp.Mainnet})
+	proof := rig.ProofOn(a.node.RPC(t), rig.Paid)
+	_, err = rig.NewOffice(rig.Config{Store: a.store, Proof: proof, Network: ramp.Mainnet})
 	assert.ErrorContains(t, err, "Config.Network must be that of Proof, the testnet")
 }
 
 // The name of a node leads to one of another chain since the first call.
 func TestANodeThatChangedItsChainShowsNothing(t *testing.T) {
 	a := newAbsence(t)
-	a.store.witness(t, a.node)
+	a.store.Witness(t, a.node)
 	require.Empty(t, a.show(t).Incomplete)
-	a.node.chainID = 7
-	a.node.lists = func(*sentTx) bool { return false }
+	a.node.ChainID = 7
+	a.node.Lists = func(*rig.Tx) bool { return false }
 	_, err := a.Show(t.Context(), a.order.UUID)
 	assert.ErrorIs(t, err, ramp.ErrWrongChain)
 	assert.ErrorIs(t, a.abandon(t, alice), ramp.ErrWrongChain)
-	_, err = a.Reconcile(t.Context(), now.Add(-time.Hour), time.Time{})
+	_, err = a.Reconcile(t.Context(), rig.Now.Add(-time.Hour), time.Time{})
 	assert.ErrorIs(t, err, ramp.ErrWrongChain)
 }
 
@@ -215,27 +218,27 @@ func TestANodeThatChangedItsChainShowsNothing(t *testing.T) {
 // its head.
 func TestAChainWithoutEmptyBlocksIsNotBehind(t *testing.T) {
 	a := newAbsence(t)
-	a.store.witness(t, a.node)
-	a.node.head = a.node.blockAt(now.Add(-2 * time.Hour))
+	a.store.Witness(t, a.node)
+	a.node.Head = a.node.BlockAt(rig.Now.Add(-2 * time.Hour))
 	const behind = "the node is behind: its newest block is of 2026-11-20T10:00:00Z"
 	assert.Contains(t, a.show(t).Incomplete, behind, "the order of half an hour ago ended in a block that it lacks")
 	assert.ErrorContains(t, a.abandon(t, alice), behind)
-	a.store.orders = map[uuid.UUID]ramp.Order{}
-	a.store.keep(t, a.order)
+	a.store.Orders = map[uuid.UUID]ramp.Order{}
+	a.store.Keep(t, a.order)
 
-	o := orderOf(ramp.Mint, 1, now.Add(-3*time.Hour))
-	o.UserAddress = stranger.Hex()
-	hash := a.node.send(now.Add(-2*time.Hour), sentTx{payer: payer, transfers: strangers})
-	a.store.keep(t, ended(o, ramp.OrderSucceeded, hash, now.Add(-time.Hour)))
+	o := rig.OrderOf(ramp.Mint, 1, rig.Now.Add(-3*time.Hour))
+	o.UserAddress = rig.Stranger.Hex()
+	hash := a.node.Send(rig.Now.Add(-2*time.Hour), rig.Tx{Payer: rig.Payer, Transfers: strangers})
+	a.store.Keep(t, rig.Ended(o, ramp.OrderSucceeded, hash, rig.Now.Add(-time.Hour)))
 	own := a.minted(time.Minute)
 	assert.Empty(t, a.show(t).Incomplete)
 	refuses(t, a.abandon(t, alice), own)
 	refuses(t, a.abandon(t, without), own)
-	a.node.sent = a.node.sent[1:]
+	a.node.Sent = a.node.Sent[1:]
 	require.NoError(t, a.abandon(t, alice))
 
-	young := orderOf(ramp.Mint, 5, now.Add(-14*time.Hour))
-	a.store.keep(t, young)
+	young := rig.OrderOf(ramp.Mint, 5, rig.Now.Add(-14*time.Hour))
+	a.store.Keep(t, young)
 	_, err := a.Abandon(t.Context(), young.UUID, alice)
 	assert.ErrorContains(t, err, behind, "its transaction may be in the block that is missing")
 	ramp.Must(a.Abandon(t.Context(), young.UUID, without))
@@ -244,10 +247,10 @@ func TestAChainWithoutEmptyBlocksIsNotBehind(t *testing.T) {
 // The node lists the events of a transaction of the player, and does not return it.
 func TestATransactionThatIsNotShownHidesNoOther(t *testing.T) {
 	a := newAbsence(t)
-	a.store.witness(t, a.node)
+	a.store.Witness(t, a.node)
 	own := a.minted(time.Minute)
 	unknown := a.minted(time.Hour)
-	a.node.hides = func(tx *sentTx) bool { return tx.hash == unknown }
+	a.node.Hides = func(tx *rig.Tx) bool { return tx.Hash == unknown }
 	report := a.show(t)
 	require.Len(t, report.Candidates, 2)
 	assert.Equal(t, own, report.Candidates[0].Hash)
@@ -256,10 +259,10 @@ func TestATransactionThatIsNotShownHidesNoOther(t *testing.T) {
 	assert.Equal(t, unknown, hidden.Hash)
 	assert.Equal(t, a.order.AcceptedAt.Add(time.Hour), hidden.Time)
 	require.Len(t, hidden.Transfers, 1)
-	assert.Equal(t, moved(common.Address{}, player, 490).Value, hidden.Transfers[0].Value)
+	assert.Equal(t, rig.Moved(common.Address{}, rig.Player, 490).Value, hidden.Transfers[0].Value)
 	assert.Contains(t, hidden.Unproven, "the node lists its events, and does not return it: ")
 	refuses(t, a.abandon(t, alice), own)
-	a.node.lists = func(tx *sentTx) bool { return tx.hash != own }
+	a.node.Lists = func(tx *rig.Tx) bool { return tx.Hash != own }
 	refuses(t, a.abandon(t, alice), unknown)
 }
 
@@ -267,45 +270,46 @@ func TestATransactionThatIsNotShownHidesNoOther(t *testing.T) {
 func TestDustHidesNoMint(t *testing.T) {
 	racedetector.Skip(t)
 	a := newAbsence(t)
-	a.store.witness(t, a.node)
-	dust := sentTx{from: friend, to: token, transfers: []ramp.Transfer{moved(friend, player, 4)}}
-	dust.block = a.node.blockAt(a.order.AcceptedAt) + 60
+	a.store.Witness(t, a.node)
+	dust := rig.Tx{From: rig.Friend, To: rig.Token, Transfers: []ramp.Transfer{rig.Moved(rig.Friend, rig.Player, 4)}}
+	dust.Block = a.node.BlockAt(a.order.AcceptedAt) + 60
 	for i := range 10_001 {
-		dust.hash = common.Hash{9, byte(i >> 8), byte(i)}
-		a.node.sent = append(a.node.sent, dust)
+		dust.Hash = common.Hash{9, byte(i >> 8), byte(i)}
+		a.node.Sent = append(a.node.Sent, dust)
 	}
-	slices.SortStableFunc(a.node.sent, func(x, y sentTx) int { return int(x.block) - int(y.block) })
-	a.node.calls = 0
+	slices.SortStableFunc(a.node.Sent, func(x, y rig.Tx) int { return int(x.Block) - int(y.Block) })
+	a.node.Calls = 0
 	report := a.show(t)
 	assert.Empty(t, report.Candidates)
 	assert.Equal(t, 10_001, report.Dust)
 	const said = "\n          not listed, because they moved less than a hundredth of its amount: 10001\n"
 	assert.Contains(t, report.Text(), said)
-	assert.Less(t, a.node.calls, 100, "dust is not read")
+	assert.Less(t, a.node.Calls, 100, "dust is not read")
 	own := a.minted(time.Hour)
 	require.Len(t, a.show(t).Candidates, 1)
 	refuses(t, a.abandon(t, alice), own)
-	a.node.sent = slices.DeleteFunc(a.node.sent, func(tx sentTx) bool { return tx.hash == own })
+	a.node.Sent = slices.DeleteFunc(a.node.Sent, func(tx rig.Tx) bool { return tx.Hash == own })
 	require.NoError(t, a.abandon(t, alice))
 }
 
 // The ramp's transaction failed, because somebody who saw it in public sent the mint first.
 func TestAFailedTransactionGivesNothingBackThatWasMinted(t *testing.T) {
 	a := newAbsence(t)
-	a.store.witness(t, a.node)
-	failed := a.node.send(a.order.AcceptedAt.Add(2*time.Minute),
-		sentTx{failed: true, from: payer, payer: payer, to: vault})
-	own := a.node.send(a.order.AcceptedAt.Add(time.Minute),
-		sentTx{from: player, to: vault, transfers: []ramp.Transfer{moved(common.Address{}, player, 490)}})
+	a.store.Witness(t, a.node)
+	failed := a.node.Send(a.order.AcceptedAt.Add(2*time.Minute),
+		rig.Tx{Failed: true, From: rig.Payer, Payer: rig.Payer, To: rig.Vault})
+	own := a.node.Send(a.order.AcceptedAt.Add(time.Minute),
+		rig.Tx{From: rig.Player, To: rig.Vault,
+			Transfers: []ramp.Transfer{rig.Moved(common.Address{}, rig.Player, 490)}})
 	for _, d := range []support.Decision{alice, against, without} {
 		_, err := a.Finish(t.Context(), a.order.UUID, failed, d)
 		refuses(t, err, own)
 	}
-	a.node.sent = slices.DeleteFunc(a.node.sent, func(tx sentTx) bool { return tx.hash == own })
-	a.node.lists = func(*sentTx) bool { return false }
+	a.node.Sent = slices.DeleteFunc(a.node.Sent, func(tx rig.Tx) bool { return tx.Hash == own })
+	a.node.Lists = func(*rig.Tx) bool { return false }
 	_, err := a.Finish(t.Context(), a.order.UUID, failed, alice)
 	assert.ErrorContains(t, err, "and lists none of its events")
-	a.node.lists = nil
+	a.node.Lists = nil
 	step := ramp.Must(a.Finish(t.Context(), a.order.UUID, failed, alice))
 	assert.Equal(t, ramp.GiveBack, step.Effect.Kind)
 }
@@ -316,15 +320,17 @@ func TestAPersonMayFinishWhatProofRefuses(t *testing.T) {
 	bundler, entry := common.HexToAddress("0xb0d1e4"), common.HexToAddress("0xe4789")
 	for _, d := range []ramp.Direction{ramp.Mint, ramp.Burn} {
 		a := newAbsence(t)
-		a.store.witness(t, a.node)
-		order := orderOf(d, 5, now.Add(-10*time.Hour))
-		a.store.keep(t, order)
-		tx := sentTx{from: bundler, to: entry, transfers: []ramp.Transfer{
-			moved(player, common.Address{}, 500), moved(common.Address{}, friend, 490)}} // and another player's mint
+		a.store.Witness(t, a.node)
+		order := rig.OrderOf(d, 5, rig.Now.Add(-10*time.Hour))
+		a.store.Keep(t, order)
+		tx := rig.Tx{From: bundler, To: entry, Transfers: []ramp.Transfer{
+			// with another player's mint
+			rig.Moved(rig.Player, common.Address{}, 500), rig.Moved(common.Address{}, rig.Friend, 490)}}
 		if d == ramp.Mint {
-			tx.transfers = []ramp.Transfer{moved(common.Address{}, friend, 490), moved(friend, stranger, 490)}
+			tx.Transfers = []ramp.Transfer{rig.Moved(common.Address{}, rig.Friend, 490),
+				rig.Moved(rig.Friend, rig.Stranger, 490)}
 		}
-		hash := a.node.send(order.AcceptedAt.Add(time.Minute), tx)
+		hash := a.node.Send(order.AcceptedAt.Add(time.Minute), tx)
 		_, err := a.Finish(t.Context(), order.UUID, hash, alice)
 		require.ErrorIs(t, err, rampproof.ErrNotProven)
 		_, err = a.Finish(t.Context(), order.UUID, hash, without)
@@ -333,8 +339,8 @@ func TestAPersonMayFinishWhatProofRefuses(t *testing.T) {
 		assert.Equal(t, ramp.OrderSucceeded, step.Order.State)
 		assert.Equal(t, "alice: case 18", step.Order.Reason)
 
-		again := orderOf(d, 5, now.Add(-9*time.Hour))
-		a.store.keep(t, again)
+		again := rig.OrderOf(d, 5, rig.Now.Add(-9*time.Hour))
+		a.store.Keep(t, again)
 		_, err = a.Finish(t.Context(), again.UUID, hash, against)
 		assert.ErrorIs(t, err, ramp.ErrOrderConflict, "it has ended another order")
 		soon, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -345,10 +351,10 @@ func TestAPersonMayFinishWhatProofRefuses(t *testing.T) {
 
 	// A failure that proof refuses gives back what nothing else shows, after 13 hours.
 	a := newAbsence(t)
-	a.store.witness(t, a.node)
-	young := orderOf(ramp.Mint, 5, now.Add(-10*time.Hour))
-	a.store.keep(t, young)
-	failed := a.node.send(now.Add(-9*time.Hour), sentTx{failed: true, from: bundler, to: entry})
+	a.store.Witness(t, a.node)
+	young := rig.OrderOf(ramp.Mint, 5, rig.Now.Add(-10*time.Hour))
+	a.store.Keep(t, young)
+	failed := a.node.Send(rig.Now.Add(-9*time.Hour), rig.Tx{Failed: true, From: bundler, To: entry})
 	_, err := a.Finish(t.Context(), young.UUID, failed, alice)
 	assert.ErrorIs(t, err, rampproof.ErrNotProven)
 	_, err = a.Finish(t.Context(), young.UUID, failed, against)
@@ -363,26 +369,28 @@ func TestAReportHasAmountsInTokens(t *testing.T) {
 		"": "4900000000000000000 units of ", "12": "4.9 of ", "02": "49000000000000000 of ",
 	} {
 		a := newAbsence(t)
-		a.store.witness(t, a.node)
-		if a.node.decimals = ""; decimals != "" {
-			a.node.decimals = "0x" + strings.Repeat("0", 62) + decimals
+		a.store.Witness(t, a.node)
+		if a.node.Decimals = ""; decimals != "" {
+			a.node.Decimals = "0x" + strings.Repeat("0", 62) + decimals
 		}
 		a.minted(time.Minute)
-		moved := "\n    moved " + want + token.Hex() + " from " + common.Address{}.Hex() + " to " + player.Hex() + "\n"
+		moved := "\n    moved " + want + rig.Token.Hex() + " from " + common.Address{}.Hex() +
+			" to " + rig.Player.Hex() + "\n"
 		assert.Contains(t, a.show(t).Text(), moved)
 	}
-	one := []ramp.Transfer{{Token: token, TokenID: big.NewInt(7)}}
+	one := []ramp.Transfer{{Token: rig.Token, TokenID: big.NewInt(7)}}
 	piece := support.Report{Candidates: []support.Candidate{{Transfers: one}}}
-	assert.Contains(t, piece.Text(), "\n    moved piece 7 of "+token.Hex()+" from ")
+	assert.Contains(t, piece.Text(), "\n    moved piece 7 of "+rig.Token.Hex()+" from ")
 	assert.Contains(t, piece.Text(), ", to a new contract\n")
 
 	// A burn that gave the player tokens burned nothing.
-	orders, store, n := newOrders(t, 72*time.Hour, paid)
-	order := orderOf(ramp.Burn, 10, now.Add(-20*time.Hour))
-	store.keep(t, order)
-	tx := sentTx{from: player, payer: payer, to: vault, transfers: []ramp.Transfer{moved(vault, player, 1000)}}
-	hash := n.send(now.Add(-19*time.Hour), tx)
+	orders, store, n := rig.NewOfficeOnNode(t, 72*time.Hour, rig.Paid)
+	order := rig.OrderOf(ramp.Burn, 10, rig.Now.Add(-20*time.Hour))
+	store.Keep(t, order)
+	tx := rig.Tx{From: rig.Player, Payer: rig.Payer, To: rig.Vault,
+		Transfers: []ramp.Transfer{rig.Moved(rig.Vault, rig.Player, 1000)}}
+	hash := n.Send(rig.Now.Add(-19*time.Hour), tx)
 	_, err := orders.Finish(t.Context(), order.UUID, hash, alice)
 	assert.ErrorContains(t, err,
-		"it burns 0 of 10 tokens of the contract "+token.Hex()+" of the user "+player.Hex()+", who gains 10")
+		"it burns 0 of 10 tokens of the contract "+rig.Token.Hex()+" of the user "+rig.Player.Hex()+", who gains 10")
 }

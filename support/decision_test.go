@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/rig"
 	"github.com/token-ramp/ramp-go/internal/test/thief"
 	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/ramptest"
@@ -20,67 +21,60 @@ import (
 
 var alice = support.Decision{Who: "alice", Reason: "case 18"}
 
-// candidate returns the only transaction that may be the order's own.
-func (d *studio) candidate(t *testing.T, o *ramptest.Order) support.Candidate {
-	report := ramp.Must(d.Show(t.Context(), o.UUID))
-	require.Len(t, report.Candidates, 1)
-	return report.Candidates[0]
-}
-
 // decisions plays each row of the table by which a person decides.
 var decisions = map[string]func(t *testing.T){
 	`one "proves that the order has ended so"`: func(t *testing.T) {
 		for _, effect := range []ramp.EffectKind{ramp.Nothing, ramp.Grant} { // of a mint, and of a burn
 			t.Run(effect.String(), func(t *testing.T) {
 				d := newStudio(t)
-				place := d.service.Mint
+				place := d.Service.Mint
 				if effect == ramp.Grant {
-					place = d.service.Burn
+					place = d.Service.Burn
 				}
-				order := d.place(t, place, ramptest.ResultNever())
-				found := d.candidate(t, order)
+				order := d.Place(t, place, ramptest.ResultNever())
+				found := d.Candidate(t, order)
 				require.Empty(t, found.Unproven)
 				tx := found.Hash
 				_, err := d.Abandon(t.Context(), order.UUID, alice)
 				refuses(t, err, tx)
-				d.log.Reset()
+				d.Log.Reset()
 
 				step := ramp.Must(d.Finish(t.Context(), order.UUID, tx, alice))
 				assert.Equal(t, ramp.OrderSucceeded, step.Order.State)
 				assert.Equal(t, effect, step.Effect.Kind)
 				assert.Equal(t, tx.Hex(), step.Order.TxHash)
 				assert.Equal(t, "alice: case 18", ramp.Must(d.Show(t.Context(), order.UUID)).Order.Reason)
-				record := d.record(t)
+				record := d.Record(t)
 				assert.Equal(t,
 					[]any{"WARN", "ramp: order finished", order.UUID.String(), "alice", "case 18",
 						string(step.Order.Direction), tx.Hex(), step.Effect.String(), true},
 					[]any{record["level"], record["msg"], record["uuid"], record["who"], record["reason"],
 						record["direction"], record["tx_hash"], record["effect"], record["new"]})
 
-				after := d.gold
+				after := d.Gold
 				step = ramp.Must(d.Finish(t.Context(), order.UUID, tx, alice))
 				assert.False(t, step.New)
-				require.NoError(t, d.service.Resend(t.Context(), order), "the result, after all")
-				assert.Equal(t, after, d.gold)
+				require.NoError(t, d.Service.Resend(t.Context(), order), "the result, after all")
+				assert.Equal(t, after, d.Gold)
 			})
 		}
 	},
 	"several prove it, or one proves it with another amount": func(t *testing.T) { // several orders of a player hang
 		for _, direction := range []ramp.Direction{ramp.Mint, ramp.Burn} {
-			orders, store, n := newOrders(t, 100*24*time.Hour, &rampproof.Config{AnyFailure: true})
-			from, to, net := common.Address{}, player, int64(98) // percent
+			orders, store, n := rig.NewOfficeOnNode(t, 100*24*time.Hour, &rampproof.Config{AnyFailure: true})
+			from, to, net := common.Address{}, rig.Player, int64(98) // percent
 			if direction == ramp.Burn {
 				from, to, net = to, from, 100
 			}
 			var hanging []ramp.Order
 			var sent []common.Hash
 			for i, tokens := range []int64{7, 1, 5} {
-				at := now.Add(time.Duration(i-180) * time.Minute)
-				hanging = append(hanging, orderOf(direction, tokens, at))
+				at := rig.Now.Add(time.Duration(i-180) * time.Minute)
+				hanging = append(hanging, rig.OrderOf(direction, tokens, at))
 				sent = append(sent,
-					n.send(at.Add(time.Second), sentTx{transfers: []ramp.Transfer{moved(from, to, net*tokens)}}))
+					n.Send(at.Add(time.Second), rig.Tx{Transfers: []ramp.Transfer{rig.Moved(from, to, net*tokens)}}))
 			}
-			store.keep(t, hanging...)
+			store.Keep(t, hanging...)
 			report := ramp.Must(orders.Show(t.Context(), hanging[2].UUID))
 			require.Len(t, report.Candidates, 3)
 			assert.Equal(t, sent[2], report.Candidates[0].Hash)
@@ -89,7 +83,7 @@ var decisions = map[string]func(t *testing.T){
 			assert.Contains(t, report.Candidates[0].AlsoProves, hanging[1].UUID)
 			assert.Contains(t, report.Text(), "another amount than the order is about")
 			assert.Contains(t, report.Text(), "it also proves that order "+hanging[1].UUID.String())
-			store.keep(t, ended(hanging[1], ramp.OrderSucceeded, sent[1], now))
+			store.Keep(t, rig.Ended(hanging[1], ramp.OrderSucceeded, sent[1], rig.Now))
 			report = ramp.Must(orders.Show(t.Context(), hanging[2].UUID))
 			assert.NotContains(t, report.Candidates[0].AlsoProves, hanging[1].UUID, "it has ended")
 			for _, c := range report.Candidates {
@@ -101,24 +95,24 @@ var decisions = map[string]func(t *testing.T){
 	},
 	"one has ended another order": func(t *testing.T) {
 		d := newStudio(t)
-		d.witness(t)
-		other := d.place(t, d.service.Mint)
-		order := d.place(t, d.service.Mint, ramptest.StaysPending())
-		assert.Equal(t, &other.UUID, d.candidate(t, order).EndedOther)
+		d.Witness(t)
+		other := d.Place(t, d.Service.Mint)
+		order := d.Place(t, d.Service.Mint, ramptest.StaysPending())
+		assert.Equal(t, &other.UUID, d.Candidate(t, order).EndedOther)
 		_, err := d.Finish(t.Context(), order.UUID, other.TxHash, alice)
 		assert.ErrorContains(t, err, "tx_hash has ended order "+other.UUID.String())
-		assert.EqualValues(t, 800, d.gold)
-		d.service.Advance(13 * time.Hour)
+		assert.EqualValues(t, 800, d.Gold)
+		d.Service.Advance(13 * time.Hour)
 		_, err = d.Abandon(t.Context(), order.UUID, alice)
 		require.NoError(t, err, "it is the other's")
-		assert.EqualValues(t, 900, d.gold)
+		assert.EqualValues(t, 900, d.Gold)
 	},
 	`one "does not prove", but abandoning fails because of it`: func(t *testing.T) {
 		d := newStudio(t)
-		d.proof.Decimals[token] = 19 // it seems to burn a tenth of what it should
-		d.support()
-		order := d.place(t, d.service.Burn, ramptest.ResultNever())
-		assert.Contains(t, d.candidate(t, order).Unproven, rampproof.ErrNotProven.Error())
+		d.Proof.Decimals[rig.Token] = 19 // it seems to burn a tenth of what it should
+		d.OpenOffice()
+		order := d.Place(t, d.Service.Burn, ramptest.ResultNever())
+		assert.Contains(t, d.Candidate(t, order).Unproven, rampproof.ErrNotProven.Error())
 		assert.Contains(t, ramp.Must(d.Show(t.Context(), order.UUID)).Text(), "\n    abandoning the order fails: ")
 		_, err := d.Finish(t.Context(), order.UUID, order.TxHash, alice)
 		assert.ErrorIs(t, err, rampproof.ErrNotProven)
@@ -127,11 +121,11 @@ var decisions = map[string]func(t *testing.T){
 	},
 	`one "does not prove", and abandoning does not fail because of it`: func(t *testing.T) {
 		d := newStudio(t)
-		d.witness(t)
-		order := d.place(t, d.service.Burn, ramptest.StaysPending())
+		d.Witness(t)
+		order := d.Place(t, d.Service.Burn, ramptest.StaysPending())
 		for n, trick := range []thief.Trick{thief.SelfTransfer, thief.Approval, thief.FailedCall, thief.SignedTransfer,
 			thief.FriendsTransfer} {
-			tx := ramp.Must(thief.Play(t.Context(), d.service, order, trick))
+			tx := ramp.Must(thief.Play(t.Context(), d.Service, order, trick))
 			report := ramp.Must(d.Show(t.Context(), order.UUID))
 			assert.Len(t, report.Candidates, min(1, max(0, n-2)), "what moved a token from the player")
 			for _, c := range report.Candidates {
@@ -141,32 +135,33 @@ var decisions = map[string]func(t *testing.T){
 			_, err := d.Finish(t.Context(), order.UUID, tx, alice)
 			assert.ErrorIs(t, err, rampproof.ErrNotProven, "%s", trick)
 		}
-		d.service.Advance(13 * time.Hour)
+		d.Service.Advance(13 * time.Hour)
 		step := ramp.Must(d.Abandon(t.Context(), order.UUID, alice))
 		assert.Equal(t, ramp.OrderAbandoned, step.Order.State)
 	},
 	"there is none": func(t *testing.T) {
 		d := newStudio(t)
-		d.witness(t)
-		order := d.place(t, d.service.Mint, ramptest.StaysPending())
+		d.Witness(t)
+		order := d.Place(t, d.Service.Mint, ramptest.StaysPending())
 		report := ramp.Must(d.Show(t.Context(), order.UUID))
 		assert.Empty(t, report.Candidates)
-		assert.EqualValues(t, 900, d.gold)
-		d.service.Advance(13 * time.Hour)
+		assert.EqualValues(t, 900, d.Gold)
+		d.Service.Advance(13 * time.Hour)
 		step := ramp.Must(d.Abandon(t.Context(), order.UUID, alice))
 		assert.Equal(t, ramp.OrderAbandoned, step.Order.State)
-		assert.EqualValues(t, 1000, d.gold)
+		assert.EqualValues(t, 1000, d.Gold)
 
-		_ = d.service.Deliver(t.Context(), order, ramptest.Succeeded)
-		assert.EqualValues(t, 1000, d.gold)
-		require.Len(t, d.conflicts, 1)
-		assert.Equal(t, order.UUID, d.conflicts[0].Order.UUID)
+		_ = d.Service.Deliver(t.Context(), order, ramptest.Succeeded)
+		assert.EqualValues(t, 1000, d.Gold)
+		require.Len(t, d.Conflicts, 1)
+		assert.Equal(t, order.UUID, d.Conflicts[0].Order.UUID)
 	},
 	`"there may be others"`: func(t *testing.T) {
 		a := newAbsence(t)
-		a.store.witness(t, a.node)
-		failed := a.node.send(now.Add(-19*time.Hour), sentTx{failed: true, from: payer, payer: payer, to: vault})
-		a.node.lists = func(*sentTx) bool { return false }
+		a.store.Witness(t, a.node)
+		failed := a.node.Send(rig.Now.Add(-19*time.Hour),
+			rig.Tx{Failed: true, From: rig.Payer, Payer: rig.Payer, To: rig.Vault})
+		a.node.Lists = func(*rig.Tx) bool { return false }
 		assert.Contains(t, a.show(t).Text(), "\n          there may be others: the node shows ")
 		assert.ErrorContains(t, a.abandon(t, alice), "use another node, or decide without evidence")
 		_, err := a.Finish(t.Context(), a.order.UUID, failed, alice)
@@ -176,7 +171,7 @@ var decisions = map[string]func(t *testing.T){
 	`one that the node "does not return"`: func(t *testing.T) {
 		a := newAbsence(t)
 		own, unknown := a.minted(time.Minute), a.minted(time.Hour)
-		a.node.hides = func(tx *sentTx) bool { return tx.hash == unknown }
+		a.node.Hides = func(tx *rig.Tx) bool { return tx.Hash == unknown }
 		assert.Contains(t, a.show(t).Text(), unknown.Hex())
 		assert.Contains(t, a.show(t).Text(), "\n    the node lists its events, and does not return it: ")
 		refuses(t, a.abandon(t, alice), own)
@@ -197,21 +192,21 @@ var decisions = map[string]func(t *testing.T){
 	},
 	"the chain cannot be read": func(t *testing.T) {
 		d := newStudio(t)
-		order := d.place(t, d.service.Mint, ramptest.ResultNever())
+		order := d.Place(t, d.Service.Mint, ramptest.ResultNever())
 		for name, do := range map[string]func() error{
 			"show":    func() error { _, err := d.Show(t.Context(), order.UUID); return err },
 			"finish":  func() error { _, err := d.Finish(t.Context(), order.UUID, order.TxHash, alice); return err },
 			"abandon": func() error { _, err := d.Abandon(t.Context(), order.UUID, alice); return err },
 		} {
-			d.service.FailRPC(-32601)
+			d.Service.FailRPC(-32601)
 			assert.ErrorIs(t, do(), ramp.RPCMethodNotFound, name)
 		}
-		d.service.FailRPC(-32601)
+		d.Service.FailRPC(-32601)
 		report, _ := d.Show(t.Context(), order.UUID)
 		require.NotNil(t, report)
 		assert.Regexp(t, `\nchain     not read: .*Method not found`, report.Text())
 		assert.Equal(t, ramp.OrderAccepted, report.Order.State)
-		assert.EqualValues(t, 900, d.gold)
+		assert.EqualValues(t, 900, d.Gold)
 	},
 }
 

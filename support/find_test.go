@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/rig"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/support"
 )
@@ -20,47 +21,47 @@ import (
 // next step is the right one.
 func TestMyGoldIsGone(t *testing.T) {
 	for cause, c := range map[string]struct {
-		play func(t *testing.T, s *shop) *ramptest.Order
+		play func(t *testing.T, s *rig.Shop) *ramptest.Order
 		wait time.Duration // after an hour
 		next support.NextStep
 		tell string
 	}{
-		"the tokens are in the wallet": {func(t *testing.T, s *shop) *ramptest.Order {
-			return s.place(t, s.service.Mint, 2)
+		"the tokens are in the wallet": {func(t *testing.T, s *rig.Shop) *ramptest.Order {
+			return s.Place(t, s.Service.Mint, 2)
 		}, 0, support.NextNothing, "Your tokens were sent to 0x"},
-		"the mint failed, and the gold is back": {func(t *testing.T, s *shop) *ramptest.Order {
-			return s.place(t, s.service.Mint, 2, ramptest.TransactionFails())
+		"the mint failed, and the gold is back": {func(t *testing.T, s *rig.Shop) *ramptest.Order {
+			return s.Place(t, s.Service.Mint, 2, ramptest.TransactionFails())
 		}, 0, support.NextNothing, "what it had taken is back"},
-		"the result is still on its way": {func(t *testing.T, s *shop) *ramptest.Order {
-			return s.place(t, s.service.Mint, 2, ramptest.ResultLate(11*time.Hour))
+		"the result is still on its way": {func(t *testing.T, s *rig.Shop) *ramptest.Order {
+			return s.Place(t, s.Service.Mint, 2, ramptest.ResultLate(11*time.Hour))
 		}, 0, support.NextWait, "Nothing is lost"},
-		"the result was lost, and the tokens are in the wallet": {func(t *testing.T, s *shop) *ramptest.Order {
-			s.place(t, s.service.Mint, 3) // what the node is known to list
-			return s.place(t, s.service.Mint, 2, ramptest.ResultNever())
+		"the result was lost, and the tokens are in the wallet": {func(t *testing.T, s *rig.Shop) *ramptest.Order {
+			s.Place(t, s.Service.Mint, 3) // what the node is known to list
+			return s.Place(t, s.Service.Mint, 2, ramptest.ResultNever())
 		}, 14 * time.Hour, support.NextFinish, "Nothing is lost"},
-		"the result was lost, and the mint had failed": {func(t *testing.T, s *shop) *ramptest.Order {
-			s.place(t, s.service.Mint, 3)
-			return s.place(t, s.service.Mint, 2, ramptest.TransactionFails(), ramptest.ResultNever())
+		"the result was lost, and the mint had failed": {func(t *testing.T, s *rig.Shop) *ramptest.Order {
+			s.Place(t, s.Service.Mint, 3)
+			return s.Place(t, s.Service.Mint, 2, ramptest.TransactionFails(), ramptest.ResultNever())
 		}, 14 * time.Hour, support.NextAbandon, "Nothing is lost"},
-		"two mints of the same amount lost their results": {func(t *testing.T, s *shop) *ramptest.Order {
-			s.place(t, s.service.Mint, 3)
-			s.place(t, s.service.Mint, 2, ramptest.ResultNever())
-			return s.place(t, s.service.Mint, 2, ramptest.ResultNever())
+		"two mints of the same amount lost their results": {func(t *testing.T, s *rig.Shop) *ramptest.Order {
+			s.Place(t, s.Service.Mint, 3)
+			s.Place(t, s.Service.Mint, 2, ramptest.ResultNever())
+			return s.Place(t, s.Service.Mint, 2, ramptest.ResultNever())
 		}, 14 * time.Hour, support.NextAskService, "Nothing is lost"},
-		"the node is down": {func(t *testing.T, s *shop) *ramptest.Order {
-			order := s.place(t, s.service.Mint, 2, ramptest.ResultNever())
-			s.service.FailRPC(503)
+		"the node is down": {func(t *testing.T, s *rig.Shop) *ramptest.Order {
+			order := s.Place(t, s.Service.Mint, 2, ramptest.ResultNever())
+			s.Service.FailRPC(503)
 			return order
 		}, 14 * time.Hour, support.NextAskNode, "Nothing is lost"},
-		"the player closed the page of a burn": {func(t *testing.T, s *shop) *ramptest.Order {
-			s.place(t, s.service.Burn, 3)
-			return s.place(t, s.service.Burn, 2, ramptest.StaysPending())
+		"the player closed the page of a burn": {func(t *testing.T, s *rig.Shop) *ramptest.Order {
+			s.Place(t, s.Service.Burn, 3)
+			return s.Place(t, s.Service.Burn, 2, ramptest.StaysPending())
 		}, 14 * time.Hour, support.NextAbandon, "has not moved anything"},
 	} {
 		t.Run(cause, func(t *testing.T) {
-			s := newShop(t)
+			s := rig.NewShop(t)
 			order := c.play(t, s)
-			s.service.Advance(c.wait)
+			s.Service.Advance(c.wait)
 			for _, known := range []string{order.UUID.String(), "session-1"} {
 				found, err := s.Find(t.Context(), " "+known+" ")
 				require.NoError(t, err, known)
@@ -84,8 +85,8 @@ func uuids(orders []ramp.Order) (list []uuid.UUID) {
 
 // An order is found by whatever a player or a helper has at hand, and by nothing else.
 func TestFind(t *testing.T) {
-	s := newShop(t)
-	first, second := s.place(t, s.service.Mint, 2), s.place(t, s.service.Mint, 3, ramptest.ResultNever())
+	s := rig.NewShop(t)
+	first, second := s.Place(t, s.Service.Mint, 2), s.Place(t, s.Service.Mint, 3, ramptest.ResultNever())
 	both := []uuid.UUID{second.UUID, first.UUID}
 	stored := ramp.Must(s.Find(t.Context(), first.UUID.String()))[0]
 	for _, c := range []struct {
@@ -105,12 +106,12 @@ func TestFind(t *testing.T) {
 		assert.Equal(t, c.want, uuids(found), c.text)
 		assert.Equal(t, c.want == nil, errors.Is(err, ramp.ErrOrderUnknown), c.text)
 	}
-	printed, err := command(t, s.backoffice, "find", "-json", first.UUID.String())
+	printed, err := rig.RunCommand(t, s.Office, "find", "-json", first.UUID.String())
 	require.NoError(t, err)
 	var list []ramp.Order
 	require.NoError(t, json.Unmarshal([]byte(printed), &list))
 	assert.Equal(t, both[1:], uuids(list))
-	printed, err = command(t, s.backoffice, "find", "session-1")
+	printed, err = rig.RunCommand(t, s.Office, "find", "session-1")
 	require.NoError(t, err)
 	assert.Contains(t, printed, second.UUID.String())
 }

@@ -22,6 +22,7 @@ import (
 
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/test/racedetector"
+	"github.com/token-ramp/ramp-go/internal/test/rig"
 	"github.com/token-ramp/ramp-go/rampbooks"
 	"github.com/token-ramp/ramp-go/rampproof"
 )
@@ -32,9 +33,9 @@ var histories = flag.Int("histories", 300, "how many random histories TestFittin
 type history struct {
 	*rand.Rand
 	t      *testing.T
-	node   *node
-	store  *ledger
-	orders *backoffice
+	node   *rig.Node
+	store  *rig.Store
+	orders *rig.Office
 	clock  time.Time
 
 	own     map[uuid.UUID]common.Hash // the transaction that has really ended an order; zero if it failed
@@ -62,25 +63,27 @@ func newHistory(t *testing.T, seed uint64) *history {
 		Rand: rand.New(rand.NewPCG(seed, 64)), t: t,
 		own: map[uuid.UUID]common.Hash{}, mayLate: map[uuid.UUID]time.Time{},
 	}
-	h.store = newLedger(t, func(context.Context, ramp.Step) error { return nil })
-	h.node = &node{begin: now.Add(-historyLength - 48*time.Hour), decimals: "0x" + strings.Repeat("0", 62) + "12"}
+	h.store = rig.NewStore(t, func(context.Context, ramp.Step) error { return nil })
+	h.node = &rig.Node{Begin: rig.Now.Add(-historyLength - 48*time.Hour),
+		Decimals: "0x" + strings.Repeat("0", 62) + "12"}
 	chain := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: "http://node", ChainID: 1112, Retries: -1,
 		HTTPClient: &http.Client{Transport: memoryTransport{h.node}}}))
 	owns := func(_ context.Context, session string, wallet common.Address) (bool, error) {
 		return session == wallet.Hex(), nil
 	}
-	h.orders = ramp.Must(newBackoffice(backofficeConfig{
-		Store: h.store, Products: rampbooks.Always(product), OwnsWallet: owns,
-		Proof: proofOn(chain, &rampproof.Config{Payers: []common.Address{payer}, Contracts: []common.Address{vault}}),
-		Now:   func() time.Time { return h.clock }, Logger: quiet,
+	h.orders = ramp.Must(rig.NewOffice(rig.Config{
+		Store: h.store, Products: rampbooks.Always(rig.Product), OwnsWallet: owns,
+		Proof: rig.ProofOn(chain, &rampproof.Config{Payers: []common.Address{rig.Payer},
+			Contracts: []common.Address{rig.Vault}}),
+		Now: func() time.Time { return h.clock }, Logger: rig.Quiet,
 	}))
-	h.node.unfinal = []uint64{0, 3600, 20 * 3600}[h.IntN(3)]
+	h.node.Unfinal = []uint64{0, 3600, 20 * 3600}[h.IntN(3)]
 	return h
 }
 
 // at is a random time of the history, to the second.
 func (h *history) at() time.Time {
-	return now.Add(-historyLength).Add(time.Duration(h.Int64N(int64(historyLength-time.Hour)/1e9)) * time.Second)
+	return rig.Now.Add(-historyLength).Add(time.Duration(h.Int64N(int64(historyLength-time.Hour)/1e9)) * time.Second)
 }
 
 func (h *history) upTo(d time.Duration) time.Duration {
@@ -90,19 +93,19 @@ func (h *history) upTo(d time.Duration) time.Duration {
 // event is a transaction that a history will send.
 type event struct {
 	at time.Time
-	tx sentTx
+	tx rig.Tx
 	of *ramp.Order // whose own it is, or nil
 }
 
 // play makes a history.
 func (h *history) play() {
-	wallets := []common.Address{player, friend, common.HexToAddress("0xca401")}
+	wallets := []common.Address{rig.Player, rig.Friend, common.HexToAddress("0xca401")}
 	var events []event
 	var orders []ramp.Order
 	for range 3 + h.IntN(8) {
 		direction := []ramp.Direction{ramp.Mint, ramp.Burn}[h.IntN(2)]
 		user := wallets[h.IntN(len(wallets))]
-		o := orderOf(direction, 1+h.Int64N(2), h.at())
+		o := rig.OrderOf(direction, 1+h.Int64N(2), h.at())
 		o.UserAddress, o.SessionID = user.Hex(), user.Hex()
 		if h.IntN(8) == 0 { // a thief with the HMAC key names a wallet
 			o.SessionID = "mallory"
@@ -111,14 +114,14 @@ func (h *history) play() {
 		if h.IntN(6) == 0 { // the clock of the server was ahead
 			at = o.AcceptedAt.Add(-h.upTo(3 * time.Hour))
 		}
-		if sent := h.IntN(3) > 0 && at.Before(now); sent {
+		if sent := h.IntN(3) > 0 && at.Before(rig.Now); sent {
 			amount := o.Assets[0].Amount
 			tokens, _ := amount.Int64() // 100 for a token, as hundredths
-			transfer := moved(common.Address{}, user, tokens*98/100)
+			transfer := rig.Moved(common.Address{}, user, tokens*98/100)
 			if direction == ramp.Burn {
-				transfer = moved(user, common.Address{}, tokens)
+				transfer = rig.Moved(user, common.Address{}, tokens)
 			}
-			tx := sentTx{from: user, payer: payer, to: vault, transfers: []ramp.Transfer{transfer}}
+			tx := rig.Tx{From: user, Payer: rig.Payer, To: rig.Vault, Transfers: []ramp.Transfer{transfer}}
 			events = append(events, event{at, tx, &o})
 		}
 		orders = append(orders, o)
@@ -127,20 +130,20 @@ func (h *history) play() {
 		victim, tokens := wallets[h.IntN(len(wallets))], 100+100*h.Int64N(2)
 		bridge := common.HexToAddress("0xb41d9e")
 		transfer := []ramp.Transfer{
-			moved(common.Address{}, victim, tokens*98/100), moved(victim, common.Address{}, tokens),
-			moved(bridge, victim, tokens*98/100), moved(common.Address{}, victim, h.Int64N(3)),
+			rig.Moved(common.Address{}, victim, tokens*98/100), rig.Moved(victim, common.Address{}, tokens),
+			rig.Moved(bridge, victim, tokens*98/100), rig.Moved(common.Address{}, victim, h.Int64N(3)),
 		}[h.IntN(4)]
-		tx := sentTx{from: bridge, to: bridge, transfers: []ramp.Transfer{transfer}}
+		tx := rig.Tx{From: bridge, To: bridge, Transfers: []ramp.Transfer{transfer}}
 		events = append(events, event{h.at(), tx, nil})
 	}
 	slices.SortFunc(events, func(a, b event) int { return a.at.Compare(b.at) })
 	for _, e := range events {
-		if hash := h.node.send(e.at, e.tx); e.of != nil {
+		if hash := h.node.Send(e.at, e.tx); e.of != nil {
 			h.own[e.of.UUID] = hash
 		}
 	}
 	for _, o := range orders {
-		h.store.keep(h.t, o)
+		h.store.Keep(h.t, o)
 		h.result(&o)
 	}
 }
@@ -151,13 +154,13 @@ func (h *history) result(o *ramp.Order) {
 	delivered := func() time.Time {
 		at := o.AcceptedAt
 		if sent {
-			at = h.node.at(h.node.blockOf(hash))
+			at = h.node.At(h.node.BlockOf(hash))
 		}
 		return at.Add(h.upTo([]time.Duration{time.Minute, 12 * time.Hour}[h.IntN(2)]))
 	}
 	end := func(state ramp.OrderState, hash common.Hash) {
-		if at := delivered(); at.Before(now) {
-			h.store.keep(h.t, ended(*o, state, hash, at))
+		if at := delivered(); at.Before(rig.Now) {
+			h.store.Keep(h.t, rig.Ended(*o, state, hash, at))
 		}
 	}
 	switch h.IntN(6) {
@@ -166,7 +169,7 @@ func (h *history) result(o *ramp.Order) {
 			h.lost++
 		}
 	case 2: // late: after this was run once or twice
-		h.mayLate[o.UUID] = now.Add(h.upTo(20 * time.Hour))
+		h.mayLate[o.UUID] = rig.Now.Add(h.upTo(20 * time.Hour))
 	case 3: // a thief with the HMAC key says that it failed, by a transaction that nobody sees
 		if h.IntN(2) == 0 {
 			end(ramp.OrderFailed, common.Hash{2, byte(h.IntN(256)), byte(h.IntN(256)), byte(h.IntN(256))})
@@ -182,29 +185,25 @@ func (h *history) result(o *ramp.Order) {
 	}
 }
 
-func (n *node) blockOf(hash common.Hash) uint64 {
-	return n.sent[slices.IndexFunc(n.sent, func(tx sentTx) bool { return tx.hash == hash })].block
-}
-
 // reorganize moves some of the transactions that are not final to another block, or removes
 // them.
 func (h *history) reorganize() {
-	final := h.node.blockAt(now) - h.node.unfinal
-	for i := range h.node.sent {
-		tx := &h.node.sent[i]
-		if tx.block <= final {
+	final := h.node.BlockAt(rig.Now) - h.node.Unfinal
+	for i := range h.node.Sent {
+		tx := &h.node.Sent[i]
+		if tx.Block <= final {
 			continue
 		}
 		switch h.IntN(4) {
 		case 0:
-			tx.block = final + 1 + uint64(h.Int64N(int64(h.node.unfinal)))
+			tx.Block = final + 1 + uint64(h.Int64N(int64(h.node.Unfinal)))
 		case 1:
-			maps.DeleteFunc(h.own, func(_ uuid.UUID, own common.Hash) bool { return own == tx.hash })
-			tx.hash = common.Hash{4}
+			maps.DeleteFunc(h.own, func(_ uuid.UUID, own common.Hash) bool { return own == tx.Hash })
+			tx.Hash = common.Hash{4}
 		}
 	}
-	h.node.sent = slices.DeleteFunc(h.node.sent, func(tx sentTx) bool { return tx.hash == common.Hash{4} })
-	slices.SortStableFunc(h.node.sent, func(a, b sentTx) int { return int(a.block) - int(b.block) })
+	h.node.Sent = slices.DeleteFunc(h.node.Sent, func(tx rig.Tx) bool { return tx.Hash == common.Hash{4} })
+	slices.SortStableFunc(h.node.Sent, func(a, b rig.Tx) int { return int(a.Block) - int(b.Block) })
 }
 
 // finish runs the command, as a scheduler does.
@@ -245,12 +244,12 @@ func TestFittingEndsNoOrderWrongly(t *testing.T) {
 		h := newHistory(t, uint64(n))
 		h.play()
 		for _, after := range []time.Duration{0, 9 * time.Hour, 24 * time.Hour} {
-			h.clock = now.Add(after)
-			h.node.head = h.node.blockAt(h.clock)
+			h.clock = rig.Now.Add(after)
+			h.node.Head = h.node.BlockAt(h.clock)
 			for id, at := range h.mayLate {
-				o, sent := h.store.orders[id], h.own[id] != common.Hash{}
+				o, sent := h.store.Orders[id], h.own[id] != common.Hash{}
 				if at.Before(h.clock) && o.State == ramp.OrderAccepted && sent {
-					h.store.keep(t, ended(o, ramp.OrderSucceeded, h.own[id], at))
+					h.store.Keep(t, rig.Ended(o, ramp.OrderSucceeded, h.own[id], at))
 				}
 			}
 			h.finish()

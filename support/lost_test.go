@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/rig"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/support"
 )
@@ -23,8 +24,8 @@ import (
 func TestTheLogSaysWhichOrdersAreLost(t *testing.T) {
 	var log strings.Builder
 	now := newStudio(t)
-	waits, abandoned := now.mint(t, ramptest.ResultNever()), now.mint(t, ramptest.ResultNever())
-	repeated := now.mint(t, ramptest.ResultNever()) // the server was killed before it logged what it had committed
+	waits, abandoned := now.Mint(t, ramptest.ResultNever()), now.Mint(t, ramptest.ResultNever())
+	repeated := now.Mint(t, ramptest.ResultNever()) // the server was killed before it logged what it had committed
 	record := slog.New(slog.NewJSONHandler(&log, nil))
 	for _, id := range []any{waits, abandoned} {
 		record.Info("ramp: call", "uuid", id, "session_id", "alice", "state", "accepted", "new", true, "effect",
@@ -45,10 +46,10 @@ func TestTheLogSaysWhichOrdersAreLost(t *testing.T) {
 	record.Error("ramp: call", "uuid", uuid.New(), "status", 500, "error", "nothing was stored")
 	text := strings.TrimSuffix(log.String(), "\n") // a line may end with the file
 
-	lost := func(d *studio) []support.Logged {
+	lost := func(d *rig.Studio) []support.Logged {
 		var read strings.Builder
 		log := slog.New(slog.NewTextHandler(&read, nil))
-		orders := ramp.Must(newBackoffice(backofficeConfig{Store: d.store, Logger: log}))
+		orders := ramp.Must(rig.NewOffice(rig.Config{Store: d.Store, Logger: log}))
 		lost := ramp.Must(orders.Lost(t.Context(), strings.NewReader(text)))
 		assert.Contains(t, read.String(), `msg="ramp: logs read" records=6 orders=3`)
 		return lost
@@ -63,7 +64,7 @@ func TestTheLogSaysWhichOrdersAreLost(t *testing.T) {
 		{UUID: abandoned, SessionID: "alice", State: ramp.OrderAbandoned,
 			Effects: []string{"take -100 item_gold", "give back +100 item_gold"}, Missing: true}, again,
 	}, lost(newStudio(t)))
-	_, err := ramp.Must(newBackoffice(backofficeConfig{Store: new(ramp.MemoryStore)})).Lost(t.Context(),
+	_, err := ramp.Must(rig.NewOffice(rig.Config{Store: new(ramp.MemoryStore)})).Lost(t.Context(),
 		strings.NewReader(text))
 	assert.ErrorContains(t, err, "MemoryStore.Apply is required", "a store that fails lost nothing")
 }
@@ -71,7 +72,7 @@ func TestTheLogSaysWhichOrdersAreLost(t *testing.T) {
 // A rotation that overlaps, or a log that is given twice, has records and their copies. Whoever makes
 // the effects by hand must not make one twice.
 func TestACopiedRecordMovedNothing(t *testing.T) {
-	orders, _, _ := newOrders(t, time.Hour, paid)
+	orders, _, _ := rig.NewOfficeOnNode(t, time.Hour, rig.Paid)
 	burn, mint := uuid.New(), uuid.New()
 	record := func(id uuid.UUID, state, effect string) string {
 		return fmt.Sprintf(`{"msg":"ramp: call","uuid":%q,"session_id":"alice","state":%q,"new":true,"effect":%q}`+"\n",
@@ -104,7 +105,7 @@ func TestACopiedRecordMovedNothing(t *testing.T) {
 // A player writes what they like, and programs log it. A record is a line of the program that
 // ended the order.
 func TestWhatIsNoRecordIsNoLostOrder(t *testing.T) {
-	orders, _, _ := newOrders(t, time.Hour, paid)
+	orders, _, _ := rig.NewOfficeOnNode(t, time.Hour, rig.Paid)
 	id := uuid.New()
 	record := `{"time":"2026-11-20T12:00:00Z","level":"INFO","msg":"ramp: call","uuid":"` + id.String() + `",` +
 		`"session_id":"mallory","state":"succeeded","new":true,"effect":"grant +1000000 item_gold","tx_hash":""}`
@@ -168,7 +169,7 @@ func TestWhatIsNoRecordIsNoLostOrder(t *testing.T) {
 
 // A container, a log service or another handler puts something around each line.
 func TestAWrappedLogIsRead(t *testing.T) {
-	orders, _, _ := newOrders(t, time.Hour, paid)
+	orders, _, _ := rig.NewOfficeOnNode(t, time.Hour, rig.Paid)
 	steps := []string{"take -100 item_gold", "give back +100 item_gold"}
 	const session = "a \"b\"=c\n홍"
 	id := uuid.New()
@@ -249,7 +250,7 @@ func TestAWrappedLogIsRead(t *testing.T) {
 
 // Which of two forms is the server's, nobody can tell.
 func TestARecordInAnotherFormIsRefused(t *testing.T) {
-	orders, _, _ := newOrders(t, time.Hour, paid)
+	orders, _, _ := rig.NewOfficeOnNode(t, time.Hour, rig.Paid)
 	record := func() string {
 		return `{"msg":"ramp: call","uuid":"` + uuid.NewString() +
 			`","state":"failed","new":true,"effect":"give back +9 item_gold"}`

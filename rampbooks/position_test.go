@@ -1,4 +1,4 @@
-package support_test
+package rampbooks_test
 
 import (
 	"bytes"
@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/rig"
 	"github.com/token-ramp/ramp-go/rampbooks"
 	"github.com/token-ramp/ramp-go/rampproof"
 )
@@ -37,13 +38,13 @@ func cells(t *testing.T, printed, figure, column string) (values []string) {
 
 // Three runs with a position, added up.
 func TestTotalsOfRunsThatFollowEachOtherAddUp(t *testing.T) {
-	orders, store, n := newOrders(t, 100*time.Hour, &rampproof.Config{AnyFailure: true})
+	orders, store, n := rig.NewOfficeOnNode(t, 100*time.Hour, &rampproof.Config{AnyFailure: true})
 	position := filepath.Join(t.TempDir(), "position")
-	store.mintOn(t, n, token, hoursAgo(5), 490)
+	store.MintOn(t, n, rig.Token, rig.HoursAgo(5), 490)
 	var ordered, onChain []string
 	for hours := 5; hours > 2; hours-- { // the mint is in the overlap of each
-		end := hoursAgo(hours - 1).Add(-30 * time.Minute).Format(time.RFC3339)
-		printed, err := command(t, orders, "reconcile", "-position", position, "-to", end, "-format", "totals")
+		end := rig.HoursAgo(hours - 1).Add(-30 * time.Minute).Format(time.RFC3339)
+		printed, err := rig.RunCommand(t, orders, "reconcile", "-position", position, "-to", end, "-format", "totals")
 		require.NoError(t, err)
 		ordered = append(ordered, cells(t, printed, "tokens_ordered", "tokens")...)
 		onChain = append(onChain, cells(t, printed, "tokens_on_chain", "tokens")...)
@@ -54,39 +55,39 @@ func TestTotalsOfRunsThatFollowEachOtherAddUp(t *testing.T) {
 
 // A mint on a token that was added was stolen ten hours ago. The position says that it was never compared.
 func TestAPositionIsAboutOneGame(t *testing.T) {
-	_, store, n := newOrders(t, 100*time.Hour, paid)
+	_, store, n := rig.NewOfficeOnNode(t, 100*time.Hour, rig.Paid)
 	position := filepath.Join(t.TempDir(), "position")
-	added := product
+	added := rig.Product
 	added.Token = newToken.Hex()
-	stolen := moved(common.Address{}, friend, 500)
+	stolen := rig.Moved(common.Address{}, rig.Friend, 500)
 	stolen.Token = newToken
-	n.send(hoursAgo(10), sentTx{transfers: []ramp.Transfer{stolen}})
-	before := sellsOf(t, store, n, rampbooks.Always(product)...)
-	with := sellsOf(t, store, n, rampbooks.Always(product, added)...)
-	ramp.Must(command(t, before, "reconcile", "-position", position))
-	ramp.Must(command(t, before, "reconcile", "-position", position))
-	_, err := command(t, with, "reconcile", "-position", position)
+	n.Send(rig.HoursAgo(10), rig.Tx{Transfers: []ramp.Transfer{stolen}})
+	before := sellsOf(t, store, n, rampbooks.Always(rig.Product)...)
+	with := sellsOf(t, store, n, rampbooks.Always(rig.Product, added)...)
+	ramp.Must(rig.RunCommand(t, before, "reconcile", "-position", position))
+	ramp.Must(rig.RunCommand(t, before, "reconcile", "-position", position))
+	_, err := rig.RunCommand(t, with, "reconcile", "-position", position)
 	assert.EqualError(t, err, position+" is the position of books with other tokens: "+
-		"they are about chain 1112, network testnet, project any, tokens "+token.Hex()+
-		", and these about chain 1112, network testnet, project any, tokens "+token.Hex()+" "+newToken.Hex()+
+		"they are about chain 1112, network testnet, project any, tokens "+rig.Token.Hex()+
+		", and these about chain 1112, network testnet, project any, tokens "+rig.Token.Hex()+" "+newToken.Hex()+
 		": begin once with -from where a new token was traded first, and at the latest "+
 		"where these books ended, at 2026-11-20T12:00:01Z")
-	_, err = command(t, with, "reconcile", "-position", position, "-from", hoursAgo(20).Format(time.RFC3339))
+	_, err = rig.RunCommand(t, with, "reconcile", "-position", position, "-from", rig.HoursAgo(20).Format(time.RFC3339))
 	assert.EqualError(t, err, "orders and chain disagree; findings: 1")
-	_, err = command(t, with, "reconcile", "-position", position)
+	_, err = rig.RunCommand(t, with, "reconcile", "-position", position)
 	assert.NoError(t, err, "the position is about both now")
 
 	config := rampproof.Config{AnyFailure: true}
 	elsewhere := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: "http://node", ChainID: 5}))
-	for name, other := range map[string]backofficeConfig{
-		"another project": {ProjectID: "project-2", Proof: proofOn(n.rpc(t), &config)},
-		"another chain":   {Proof: proofOn(elsewhere, &config)},
-		"another network": {Proof: proofOn(n.rpc(t), &rampproof.Config{AnyFailure: true, Network: ramp.Mainnet})},
+	for name, other := range map[string]rig.Config{
+		"another project": {ProjectID: "project-2", Proof: rig.ProofOn(n.RPC(t), &config)},
+		"another chain":   {Proof: rig.ProofOn(elsewhere, &config)},
+		"another network": {Proof: rig.ProofOn(n.RPC(t), &rampproof.Config{AnyFailure: true, Network: ramp.Mainnet})},
 	} {
-		other.Store, other.Products, other.Logger = store, rampbooks.Always(product, added), quiet
-		orders := ramp.Must(newBackoffice(other))
+		other.Store, other.Products, other.Logger = store, rampbooks.Always(rig.Product, added), rig.Quiet
+		orders := ramp.Must(rig.NewOffice(other))
 		for _, args := range [][]string{nil, {"-from", "2026-11-19"}} {
-			_, err := command(t, orders, "reconcile", append(args, "-position", position)...)
+			_, err := rig.RunCommand(t, orders, "reconcile", append(args, "-position", position)...)
 			assert.ErrorContains(t, err, "is the position of other books", name)
 		}
 	}
@@ -95,7 +96,7 @@ func TestAPositionIsAboutOneGame(t *testing.T) {
 // Two jobs with one position are refused, and one waits for the other during a deployment.
 func TestOneProcessKeepsThePosition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newShop(t)
+		s := rig.NewShop(t)
 		position := filepath.Join(t.TempDir(), "position")
 		first, end := context.WithCancel(t.Context())
 		began := make(chan struct{})
@@ -107,13 +108,14 @@ func TestOneProcessKeepsThePosition(t *testing.T) {
 			})
 		})
 		<-began
-		_, err := command(t, s.backoffice, "reconcile", "-position", position)
+		_, err := rig.RunCommand(t, s.Office, "reconcile", "-position", position)
 		assert.EqualError(t, err, "another process keeps the books of "+position+": another program uses the file")
 
 		var log bytes.Buffer
 		config := rampproof.Config{AnyFailure: true}
-		second := ramp.Must(newBackoffice(backofficeConfig{Store: s.store, Proof: proofOn(s.chain, &config),
-			Products: rampbooks.Always(product), Now: s.service.Now, Logger: slog.New(slog.NewJSONHandler(&log, nil))}))
+		second := ramp.Must(rig.NewOffice(rig.Config{Store: s.Store, Proof: rig.ProofOn(s.Chain, &config),
+			Products: rampbooks.Always(rig.Product), Now: s.Service.Now,
+			Logger: slog.New(slog.NewJSONHandler(&log, nil))}))
 		ctx, cancel := context.WithCancel(t.Context())
 		ended.Go(func() {
 			second.KeepBooks(ctx, position, func(context.Context, *rampbooks.Reconciliation) error {
@@ -132,18 +134,18 @@ func TestOneProcessKeepsThePosition(t *testing.T) {
 
 // The next month begins where this one was said to end: what happens until then would be in neither.
 func TestAPeriodThatIsNotFinalIsAnError(t *testing.T) {
-	orders, store, n := newOrders(t, 100*time.Hour, paid)
-	store.mintOn(t, n, token, hoursAgo(5), 490)
-	n.unfinal = 600
-	_, err := orders.Reconcile(t.Context(), hoursAgo(10), now)
+	orders, store, n := rig.NewOfficeOnNode(t, 100*time.Hour, rig.Paid)
+	store.MintOn(t, n, rig.Token, rig.HoursAgo(5), 490)
+	n.Unfinal = 600
+	_, err := orders.Reconcile(t.Context(), rig.HoursAgo(10), rig.Now)
 	assert.ErrorIs(t, err, rampbooks.ErrNotFinal)
 	position := filepath.Join(t.TempDir(), "position")
-	printed, err := command(t, orders, "reconcile", "-from", "2026-11-20", "-to", "2026-11-20T12:00:00Z",
+	printed, err := rig.RunCommand(t, orders, "reconcile", "-from", "2026-11-20", "-to", "2026-11-20T12:00:00Z",
 		"-position", position)
 	assert.EqualError(t, err, "ramp: reconcile: the period is not final: it ends at 2026-11-20T12:00:00Z, "+
 		"and the newest block that is final is of 2026-11-20T11:50:00Z: wait, or end there")
 	assert.Empty(t, printed)
 	assert.NoFileExists(t, position)
-	_, err = command(t, orders, "reconcile", "-from", "2026-11-20", "-to", "2026-11-20T11:50:01Z")
+	_, err = rig.RunCommand(t, orders, "reconcile", "-from", "2026-11-20", "-to", "2026-11-20T11:50:01Z")
 	assert.NoError(t, err)
 }

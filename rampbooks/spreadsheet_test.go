@@ -1,4 +1,4 @@
-package support_test
+package rampbooks_test
 
 import (
 	"bytes"
@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/rig"
 	"github.com/token-ramp/ramp-go/rampbooks"
 )
 
@@ -25,21 +26,22 @@ import (
 // amounts that have another value with another decimal sign.
 func awkward(t *testing.T) (books *rampbooks.Reconciliation, lines []rampbooks.Line) {
 	t.Helper()
-	_, store, n := newOrders(t, 100*time.Hour, paid)
+	_, store, n := rig.NewOfficeOnNode(t, 100*time.Hour, rig.Paid)
 	for hours, id := range map[int]string{10: "007", 20: "=1+1"} {
-		order := store.mintOn(t, n, token, hoursAgo(hours), 495)
+		order := store.MintOn(t, n, rig.Token, rig.HoursAgo(hours), 495)
 		order.Assets[0].ID, order.Intent.From[0].ID = id, id
-		store.keep(t, order)
+		store.Keep(t, order)
 	}
-	thousands := orderOf(ramp.Mint, 1, hoursAgo(30))
+	thousands := rig.OrderOf(ramp.Mint, 1, rig.HoursAgo(30))
 	thousands.Intent.To[0].Amount = ramp.Must(ramp.ParseAmount("1.234"))
-	minted := moved(common.Address{}, player, 1)
+	minted := rig.Moved(common.Address{}, rig.Player, 1)
 	minted.Value = ramp.Must(thousands.Intent.To[0].Amount.Units(18))
-	hash := n.send(hoursAgo(30).Add(time.Minute), sentTx{transfers: []ramp.Transfer{minted}})
-	store.keep(t, ended(thousands, ramp.OrderSucceeded, hash, hoursAgo(30).Add(2*time.Minute)))
-	free := product
+	hash := n.Send(rig.HoursAgo(30).Add(time.Minute), rig.Tx{Transfers: []ramp.Transfer{minted}})
+	store.Keep(t, rig.Ended(thousands, ramp.OrderSucceeded, hash, rig.HoursAgo(30).Add(2*time.Minute)))
+	free := rig.Product
 	free.Name, free.MintFeeBps = "pack 1,5; \"x\"", 0
-	books, lines, err := sellsOf(t, store, n, rampbooks.Always(free)...).ReconcileLines(t.Context(), hoursAgo(60), now)
+	books, lines, err := sellsOf(t, store, n, rampbooks.Always(free)...).ReconcileLines(t.Context(), rig.HoursAgo(60),
+		rig.Now)
 	require.NoError(t, err)
 	require.Empty(t, books.Findings)
 	return books, lines
@@ -134,7 +136,7 @@ func TestSpreadsheetsReadTheFigures(t *testing.T) {
 				figures[row[6]+row[9]+row[10]] = strings.Join(row[11:15], " ")
 			}
 		}
-		pack, none := `"pack 1,5; "x"`, `"`+token.Hex()
+		pack, none := `"pack 1,5; "x"`, `"`+rig.Token.Hex()
 		want := map[string]string{
 			none + `"items_taken"007`: " 500  ", none + `"items_taken"'=1+1`: " 500  ",
 			none + `"tokens_moved`: "  9.9 9.9E+018", none + `"tokens_fees`: "  0.1 1E+017",
@@ -185,7 +187,7 @@ print(lines[lines.source == "orders"].moved.sum().round(6), lines.moved.dtype)
 	run.Dir = dir
 	said, err := run.CombinedOutput()
 	require.NoError(t, err, string(said))
-	contract := "'" + token.Hex() + "'"
+	contract := "'" + rig.Token.Hex() + "'"
 	assert.Equal(t, "{("+contract+", "+contract+", 'mint'): 9.9, ('pack 1,5; \"x\"', "+contract+", 'mint'): 1.234}\n"+
 		`["'=1+1", '007', 'item_gold'] [9900000000000000000, 1234000000000000000]`+"\n11.134 float64\n", string(said))
 }

@@ -1,0 +1,227 @@
+package rig
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"io"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+
+	"github.com/token-ramp/ramp-go"
+)
+
+func (n *Node) BlockOf(hash common.Hash) uint64 {
+	return n.Sent[slices.IndexFunc(n.Sent, func(tx Tx) bool { return tx.Hash == hash })].Block
+}
+
+// Node is a node whose chain a test writes. It has one block a second.
+type Node struct {
+	Begin    time.Time // of block 0
+	Head     uint64
+	Oldest   uint64 // block that it has kept
+	Behind   uint64 // how many of the newest blocks only another node behind the same address has
+	Sent     []Tx   // in the order of their blocks
+	Widest   uint64 // most blocks in a query of logs, or 0
+	Decimals string // what the node answers to decimals(), or "" for an error
+	Calls    int    // JSON-RPC calls, each of a batch included
+	Failing  int    // which of the calls fails, from 1, or 0; logs are then asked for again in parts
+	Failed   bool
+	Down     string   // a method; a request with it is answered with HTTP 503
+	Ranges   []uint64 // blocks in each query of logs
+
+	Hides      func(*Tx) bool // whether the node does not return a transaction that it lists; nil shows all
+	ChainID    uint64         // if it is another than that of the proof
+	Unfinal    uint64         // how many of the newest blocks are not final
+	NoFinality string         // why the node knows no final block, or ""
+
+	Lists   func(*Tx) bool              // whether eth_getLogs knows a transaction; nil knows all
+	LogTime func(*Tx, time.Time) uint64 // what a log says of its time, instead of the time
+}
+
+// Tx is a transaction, which succeeded unless it failed.
+type Tx struct {
+	Failed      bool
+	Hash        common.Hash
+	Block       uint64
+	From, Payer common.Address
+	To          common.Address
+	Transfers   []ramp.Transfer
+}
+
+var transferTopic = common.HexToHash("0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef")
+
+func (tx *Tx) logs(n *Node) (logs []ramp.Log) {
+	at := uint64(n.At(tx.Block).Unix())
+	if n.LogTime != nil {
+		at = n.LogTime(tx, n.At(tx.Block))
+	}
+	for i, t := range tx.Transfers {
+		logs = append(logs,
+			ramp.Log{Address: t.Token,
+				Topics: []common.Hash{transferTopic, common.BytesToHash(t.From[:]),
+					common.BytesToHash(t.To[:])},
+				Data: common.BigToHash(t.Value).Bytes(), BlockNumber: ramp.NewQuantity(tx.Block),
+				TransactionHash: tx.Hash, BlockTimestamp: ramp.NewQuantity(at),
+				LogIndex: ramp.NewQuantity(uint64(i))})
+	}
+	return logs
+}
+
+func (n *Node) At(block uint64) time.Time { return n.Begin.Add(time.Duration(block) * time.Second) }
+
+func (n *Node) BlockAt(t time.Time) uint64 { return uint64(t.Sub(n.Begin) / time.Second) }
+
+// hash is that of a block.
+func (n *Node) hash(block uint64) common.Hash {
+	return common.BigToHash(new(big.Int).SetUint64(block + 1<<40))
+}
+
+func byBlock(tx Tx, block uint64) int { return cmp.Compare(tx.Block, block) }
+
+// Send puts a transaction into the chain.
+func (n *Node) Send(at time.Time, tx Tx) common.Hash {
+	tx.Block, tx.Hash = n.BlockAt(at), common.BigToHash(big.NewInt(int64(len(n.Sent)+1)))
+	tx.Hash[0] = 1
+	after, _ := slices.BinarySearchFunc(n.Sent, tx.Block+1, byBlock)
+	n.Sent = slices.Insert(n.Sent, after, tx)
+	return tx.Hash
+}
+
+func (n *Node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	if n.Down != "" && bytes.Contains(body, []byte(n.Down)) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	single := body[0] != '['
+	if single {
+		body = slices.Concat([]byte("["), body, []byte("]"))
+	}
+	var calls []struct {
+		ID     json.RawMessage
+		Method string
+		Params []json.RawMessage
+	}
+	_ = json.Unmarshal(body, &calls)
+	answers := make([]map[string]any, len(calls))
+	for i, call := range calls {
+		n.Calls++
+		result, problem := n.answer(call.Method, call.Params)
+		answers[i] = map[string]any{"jsonrpc": "2.0", "id": call.ID, "result": result}
+		if n.Calls == n.Failing && call.Method != "eth_getLogs" {
+			problem, n.Failed = "the disk is full", true
+		}
+		if problem != "" {
+			answers[i] = map[string]any{"jsonrpc": "2.0", "id": call.ID,
+				"error": map[string]any{"code": -32602, "message": problem}}
+		}
+	}
+	text, _ := json.Marshal(answers)
+	if single {
+		text = text[1 : len(text)-1]
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(text)
+}
+
+func (n *Node) answer(method string, params []json.RawMessage) (any, string) {
+	var hash common.Hash
+	tx := func() *Tx {
+		_ = json.Unmarshal(params[0], &hash)
+		at := slices.IndexFunc(n.Sent, func(tx Tx) bool { return tx.Hash == hash })
+		if at < 0 || n.Hides != nil && n.Hides(&n.Sent[at]) {
+			return nil
+		}
+		return &n.Sent[at]
+	}
+	switch method {
+	case "eth_chainId":
+		return hexutil.Uint64(cmp.Or(n.ChainID, 1112)), ""
+	case "eth_getBlockByNumber":
+		number := hexutil.Uint64(n.Head)
+		if string(params[0]) == `"finalized"` {
+			if n.NoFinality != "" {
+				return nil, n.NoFinality
+			}
+			number -= hexutil.Uint64(n.Unfinal)
+		}
+		if json.Unmarshal(params[0], &number) == nil &&
+			(uint64(number)+n.Behind > n.Head || uint64(number) < n.Oldest) {
+			return nil, ""
+		}
+		at := n.At(uint64(number)).Unix()
+		return map[string]any{"number": number, "hash": n.hash(uint64(number)),
+			"timestamp": hexutil.Uint64(at)}, ""
+	case "eth_getTransactionByHash":
+		if tx := tx(); tx != nil {
+			to := &tx.To
+			if tx.To == (common.Address{}) { // it created a contract
+				to = nil
+			}
+			return map[string]any{"hash": tx.Hash, "from": tx.From, "to": to, "feePayer": tx.Payer,
+				"input": "0x",
+				"nonce": "0x0", "value": "0x0",
+				"type": "0x7", "gas": "0x0", "blockNumber": hexutil.Uint64(tx.Block),
+				"blockHash": n.hash(tx.Block)}, ""
+		}
+	case "eth_getTransactionReceipt":
+		if tx := tx(); tx != nil {
+			status := uint64(1)
+			if tx.Failed {
+				status = 0
+			}
+			return ramp.Receipt{Status: ramp.NewQuantity(status), TransactionHash: tx.Hash,
+				BlockNumber: ramp.NewQuantity(tx.Block), BlockHash: n.hash(tx.Block), Logs: tx.logs(n)}, ""
+		}
+	case "eth_getLogs":
+		var filter struct {
+			Address            []common.Address
+			FromBlock, ToBlock hexutil.Uint64
+			Topics             [][]common.Hash
+		}
+		_ = json.Unmarshal(params[0], &filter)
+		n.Ranges = append(n.Ranges, uint64(filter.ToBlock-filter.FromBlock)+1)
+		if n.Widest > 0 && uint64(filter.ToBlock-filter.FromBlock) >= n.Widest {
+			return nil, "block range is too wide"
+		}
+		logs := []ramp.Log{}
+		first, _ := slices.BinarySearchFunc(n.Sent, uint64(filter.FromBlock), byBlock)
+		for i := first; i < len(n.Sent) && n.Sent[i].Block <= uint64(filter.ToBlock); i++ {
+			if n.Lists != nil && !n.Lists(&n.Sent[i]) {
+				continue
+			}
+			for _, log := range n.Sent[i].logs(n) {
+				matches := slices.Contains(filter.Address, log.Address)
+				for i, wanted := range filter.Topics {
+					matches = matches && (len(wanted) == 0 || slices.Contains(wanted, log.Topics[i]))
+				}
+				if matches {
+					logs = append(logs, log)
+				}
+			}
+		}
+		return logs, ""
+	case "eth_call":
+		if n.Decimals != "" {
+			return n.Decimals, ""
+		}
+		return nil, "execution reverted"
+	}
+	return nil, ""
+}
+
+// RPC serves the node.
+func (n *Node) RPC(t *testing.T) *ramp.RPC {
+	t.Helper()
+	server := httptest.NewServer(n)
+	t.Cleanup(server.Close)
+	return ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: server.URL, ChainID: 1112, Retries: -1}))
+}

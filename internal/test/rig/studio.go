@@ -1,0 +1,156 @@
+package rig
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampproof"
+	"github.com/token-ramp/ramp-go/ramptest"
+	"github.com/token-ramp/ramp-go/support"
+)
+
+// Studio is a game in memory, with the service, its chain, and support.
+type Studio struct {
+	*Office
+	Store   *Store
+	Chain   *ramp.RPC
+	Proof   rampproof.Config // without its chain
+	Service *ramptest.Service
+	Client  *ramp.Client
+	key     ramp.HMACKey
+	Log     bytes.Buffer
+
+	Session string // of the next order
+
+	mu        sync.Mutex
+	Gold      int64 // of all sessions
+	Conflicts []*ramp.ConflictError
+}
+
+// Candidate returns the only transaction that may be the order's own.
+func (d *Studio) Candidate(t *testing.T, o *ramptest.Order) support.Candidate {
+	report := ramp.Must(d.Show(t.Context(), o.UUID))
+	if len(report.Candidates) != 1 {
+		t.Fatalf("transactions that may be the order's own: %d, not 1", len(report.Candidates))
+	}
+	return report.Candidates[0]
+}
+
+func (s *Studio) Authenticate(context.Context, ramp.Session) error { return nil }
+
+func (s *Studio) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return &ramp.Player{Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(s.Gold)}}}, nil
+}
+
+func (s *Studio) apply(_ context.Context, step ramp.Step) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, asset := range step.Effect.Assets {
+		delta, err := step.Effect.Delta(asset).Int64()
+		if err != nil {
+			return err
+		}
+		s.Gold += delta
+	}
+	return nil
+}
+
+func (s *Studio) conflict(_ context.Context, c *ramp.ConflictError, _ *ramp.Result) error {
+	s.Conflicts = append(s.Conflicts, c)
+	return nil
+}
+
+// OpenOffice begins again, with the proof as it is now.
+func (s *Studio) OpenOffice() {
+	s.Office = ramp.Must(NewOffice(Config{Store: s.Store, Proof: ProofOn(s.Chain, &s.Proof),
+		Now:    s.Service.Now,
+		Logger: slog.New(slog.NewJSONHandler(&s.Log, nil))}))
+}
+
+// Open starts the service and the game.
+func (s *Studio) Open(t *testing.T, blockTime time.Duration) {
+	t.Helper()
+	s.Store = NewStore(t, s.apply)
+	s.key = ramp.Must(ramp.TextKey("my_secret_salt_value_!@#$%^&*"))
+	const key = "0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"
+	signer := ramp.Must(ramp.NewKeySigner(key))
+	s.Service = ramptest.Start(t,
+		ramptest.Config{PerOrder: true, Key: s.key, Validator: signer.Address(),
+			Handler: http.NotFoundHandler(),
+			Books:   ramptest.BooksOff, BlockTime: blockTime})
+	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: s, Store: s.Store,
+		Key:    s.key,
+		Signer: signer, OnConflict: s.conflict,
+		Now: s.Service.Now, Logger: Quiet}))
+	s.Service.SetHandler(handler)
+	s.Client = ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: s.Service.URL(), Key: s.key,
+		HTTPClient: s.Service.Client()}))
+	s.Chain = ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: s.Service.RPCURL(ramp.Testnet), ChainID: 7002,
+		HTTPClient: s.Service.Client(), Retries: -1}))
+}
+
+// Mint starts a mint, and lets an hour pass.
+func (d *Studio) Mint(t *testing.T, faults ...ramptest.Fault) uuid.UUID {
+	t.Helper()
+	order := d.Place(t, d.Service.Mint, faults...)
+	d.Service.Advance(time.Hour)
+	return order.UUID
+}
+
+// Place starts an order, and lets its transaction end.
+func (d *Studio) Place(t *testing.T, by Placer, faults ...ramptest.Fault) *ramptest.Order {
+	t.Helper()
+	started := ramp.Must(d.Client.Initialize(t.Context(), request()))
+	order := ramp.Must(by(t.Context(), started.UUID,
+		ramp.Session{ID: d.Session, Token: ramp.NewAccessToken("token-1")},
+		ramp.NewAmount(1),
+		append(faults, ramptest.TransactionType(7))...))
+	d.Service.Advance(time.Minute)
+	return order
+}
+
+// Witness ends a mint and a burn of somebody else.
+func (d *Studio) Witness(t *testing.T) {
+	t.Helper()
+	session := d.Session
+	d.Session = "session-2"
+	d.Place(t, d.Service.Mint)
+	d.Place(t, d.Service.Burn)
+	d.Session = session
+}
+
+// Record returns the only record of the log, and empties the log.
+func (d *Studio) Record(t *testing.T) (record map[string]any) {
+	t.Helper()
+	if err := json.Unmarshal(d.Log.Bytes(), &record); err != nil {
+		t.Fatal(err)
+	}
+	d.Log.Reset()
+	return record
+}
+
+// Placer starts an order, such as Mint and Burn of a ramptest.Service.
+type Placer = func(context.Context, uuid.UUID, ramp.Session, ramp.Amount, ...ramptest.Fault) (*ramptest.Order,
+	error)
+
+// anyTerms accept every order.
+var anyTerms, _ = ramp.NewTerms(ramp.TermsConfig{Any: true})
+
+// request is an initialize call for one gold a token.
+func request() ramp.InitializeRequest {
+	item := []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100),
+		IconURL: "https://example.com/gold.png"}}
+	return ramp.InitializeRequest{Intent: ramp.InitializeIntent{Network: ramp.Testnet, ProjectID: "project-1",
+		Token: "0x00000000000000000000000000000000000070c3", Materials: item, Outputs: item}}
+}

@@ -1,0 +1,225 @@
+package rampbooks_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/rig"
+	"github.com/token-ramp/ramp-go/rampbooks"
+	"github.com/token-ramp/ramp-go/ramptest"
+)
+
+// A finding is an error when it is new, and not again in each hour that follows. Books that
+// cannot be read are an error, and read an hour later.
+func TestAFindingIsAnErrorOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := rig.NewShop(t)
+		s.Place(t, s.Service.Mint, 2, ramptest.MintedByStranger())
+		s.Service.FailRPC(500)
+		ctx, cancel := context.WithCancel(t.Context())
+		hours := 0
+		position := filepath.Join(t.TempDir(), "position")
+		s.KeepBooks(ctx, position, func(_ context.Context, books *rampbooks.Reconciliation) error {
+			assert.Len(t, books.Findings, 1)
+			if hours++; hours == 3 {
+				cancel()
+			}
+			return nil
+		})
+		assert.Equal(t, 1, strings.Count(s.Log.String(), `"level":"ERROR","msg":"ramp: the books do not close"`))
+		assert.Equal(t, 2, strings.Count(s.Log.String(), `"level":"INFO","msg":"ramp: the books do not close"`))
+		assert.Equal(t, 1,
+			strings.Count(s.Log.String(),
+				`"level":"ERROR","msg":"ramp: the books were not read","error":"ramp: reconcile: `))
+
+		s.Log.Reset()
+		ctx, cancel = context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		s.KeepBooks(ctx, filepath.Join(t.TempDir(), "position"), nil)
+		assert.Contains(t, s.Log.String(), `"level":"ERROR","msg":"ramp: the books do not close"`)
+		assert.NotContains(t, s.Log.String(), "not kept")
+	})
+}
+
+// A backup was restored, and the position of the books is newer than it. The books begin where the
+// store ends, and not where they ended.
+func TestBooksThatAreNewerThanTheStoreSaySo(t *testing.T) {
+	for name, restore := range map[string]func(s *rig.Shop, id uuid.UUID){
+		"is missing":  func(s *rig.Shop, id uuid.UUID) { s.Store.Lose(id, false) },
+		"waits again": func(s *rig.Shop, id uuid.UUID) { s.Store.Lose(id, true) },
+	} {
+		s := rig.NewShop(t)
+		position := filepath.Join(t.TempDir(), "position")
+		first := s.Place(t, s.Service.Mint, 4)
+		second := s.Place(t, s.Service.Mint, 4)
+		s.Service.Advance(5 * time.Hour)
+		third := s.Place(t, s.Service.Mint, 4)
+		s.Service.Advance(time.Hour)
+		ramp.Must(rig.RunCommand(t, s.Office, "reconcile", "-position", position))
+		s.Service.Advance(24 * time.Hour)
+		once := func() (begins time.Time) {
+			ctx, cancel := context.WithCancel(t.Context())
+			s.KeepBooks(ctx, position, func(_ context.Context, books *rampbooks.Reconciliation) error {
+				begins = books.From
+				cancel()
+				return nil
+			})
+			return begins
+		}
+		const newer = `"level":"ERROR","msg":"ramp: the books are newer than the store"`
+		s.Place(t, s.Service.Mint, 4)
+		assert.True(t, once().After(ramp.Must(s.Store.Order(t.Context(), second.UUID)).FinishedAt), name)
+		assert.NotContains(t, s.Log.String(), newer, name)
+
+		begun := ramp.Must(s.Store.Order(t.Context(), first.UUID)).FinishedAt
+		newest := ramp.Must(os.ReadFile(position))
+		for _, order := range []*ramptest.Order{second, third} {
+			restore(s, order.UUID)
+		}
+		for id := range s.Store.Orders { // also of the newest books
+			if strings.Contains(string(newest), id.String()) {
+				restore(s, id)
+			}
+		}
+		assert.Equal(t, begun.Add(-rampbooks.Overlap), once(), name)
+		assert.Contains(t, s.Log.String(), newer, name)
+	}
+}
+
+// Each run begins where the last one ended, once its report is written.
+func TestTheBooksBeginWhereTheLastOnesEnded(t *testing.T) {
+	s := rig.NewShop(t)
+	position := filepath.Join(t.TempDir(), "position")
+	s.Place(t, s.Service.Mint, 4)
+	printed := ramp.Must(rig.RunCommand(t, s.Office, "reconcile", "-position", position, "-format", "totals"))
+	assert.Contains(t, printed, `"mint","items_taken","item_gold",,100,,,`)
+	printed = ramp.Must(rig.RunCommand(t, s.Office, "reconcile"))
+	assert.Regexp(t, `\nnot judged yet: 0, and all after 2\S+Z\n`, printed)
+	end := s.Service.Now()
+	s.Service.Advance(5 * time.Hour)
+
+	s.Place(t, s.Service.Mint, 2, ramptest.MintedByStranger())
+	for format, want := range map[string]string{"text": "books from ", "json": `"event_without_order":1`} {
+		printed, err := rig.RunCommand(t, s.Office, "reconcile", "-position", position+".of "+format, "-format", format)
+		assert.EqualError(t, err, "orders and chain disagree; findings: 1")
+		assert.Contains(t, printed, want)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	s.KeepBooks(ctx, position, func(_ context.Context, books *rampbooks.Reconciliation) error {
+		assert.Len(t, books.Findings, 1)
+		assert.WithinDuration(t, end, books.From, 30*time.Minute)
+		assert.Equal(t, books.From.Add(-rampbooks.Overlap), books.FindingsFrom)
+		cancel()
+		return nil
+	})
+	assert.Contains(t, s.Log.String(), `"msg":"ramp: the books do not close","kind":"event_without_order"`)
+	printed, err := rig.RunCommand(t, s.Office, "reconcile", "-position", position, "-format", "totals")
+	assert.Error(t, err, "the overlap has the finding again")
+	assert.NotContains(t, printed, "tokens_ordered", "both orders were in earlier books")
+
+	// The position moves neither backwards nor past what no books are about.
+	kept := ramp.Must(os.ReadFile(position))
+	s.Service.Advance(time.Hour)
+	later := s.Service.Now().Format(time.RFC3339)
+	s.Place(t, s.Service.Mint, 1)
+	for _, period := range [][]string{{"-from", s.Begin.Format(time.RFC3339), "-to", end.Format(time.RFC3339)},
+		{"-from", later}, {"-to", "2026-01-01"}} {
+		_, err := rig.RunCommand(t, s.Office, "reconcile", append(period, "-position", position)...)
+		assert.NoError(t, err, "a quiet night is no error")
+		now := ramp.Must(os.ReadFile(position))
+		assert.Equal(t, string(kept), string(now))
+	}
+
+	for _, damaged := range []string{"{}", "", "\x00\x00"} {
+		require.NoError(t, os.WriteFile(position, []byte(damaged), 0o600))
+		_, err := rig.RunCommand(t, s.Office, "reconcile", "-position", position)
+		assert.ErrorContains(t, err, "is not a position of the books")
+	}
+}
+
+// full is a disk without space.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+// What nobody could read is in the next books again.
+func TestAReportThatCannotBeWrittenKeepsThePosition(t *testing.T) {
+	s := rig.NewShop(t)
+	s.Place(t, s.Service.Mint, 2, ramptest.MintedByStranger())
+	position := filepath.Join(t.TempDir(), "position")
+	for _, format := range []string{"text", "json", "totals"} {
+		flags := flag.NewFlagSet("reconcile", flag.ContinueOnError)
+		run := ramp.Must(rampbooks.NewCommand("reconcile", flags))
+		require.NoError(t, flags.Parse([]string{"-position", position, "-format", format}))
+		assert.ErrorContains(t, run(t.Context(), s.Reconciler, nil, full{}), "no space left on device")
+		assert.NoFileExists(t, position)
+	}
+}
+
+func TestThePositionOfTheBooksThatCannotBeKeptIsLogged(t *testing.T) {
+	s := rig.NewShop(t)
+	position := filepath.Join(t.TempDir(), "position")
+	require.NoError(t, os.MkdirAll(position+".new/full", 0o700)) // what is written before the rename
+	ctx, cancel := context.WithCancel(t.Context())
+	s.KeepBooks(ctx, position, func(context.Context, *rampbooks.Reconciliation) error {
+		cancel()
+		return nil
+	})
+	assert.Contains(t, s.Log.String(), `"msg":"ramp: the position of the books was not kept"`)
+	assert.Contains(t, s.Log.String(), `"msg":"ramp: the books have no position"`)
+	assert.NoFileExists(t, position)
+}
+
+func TestThePositionOfTheBooksIsForItsOwnerOnly(t *testing.T) {
+	s := rig.NewShop(t)
+	folder := t.TempDir()
+	position, other := filepath.Join(folder, "position"), filepath.Join(folder, "other")
+	for name, leave := range map[string]func() error{
+		"nothing":                    func() error { return nil },
+		"a file that all may read":   func() error { return os.WriteFile(position+".new", []byte("{"), 0o644) },
+		"a file that nobody may use": func() error { return os.WriteFile(position+".new", nil, 0) },
+		"a link to another file": func() error {
+			return errors.Join(os.WriteFile(other, []byte("other"), 0o644), os.Symlink(other, position+".new"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.NoError(t, leave(), "what a process that was killed left")
+			ctx, cancel := context.WithCancel(t.Context())
+			s.KeepBooks(ctx, position, func(context.Context, *rampbooks.Reconciliation) error {
+				cancel()
+				return nil
+			})
+			kept := ramp.Must(os.Lstat(position))
+			assert.Equal(t, fs.FileMode(0o600), kept.Mode())
+			assert.NoFileExists(t, position+".new")
+		})
+	}
+	assert.Equal(t, "other", string(ramp.Must(os.ReadFile(other))))
+}
+
+// The findings could not be kept: the next books have them again.
+func TestBooksWhoseFindingsWereNotKeptComeAgain(t *testing.T) {
+	s := rig.NewShop(t)
+	position := filepath.Join(t.TempDir(), "position")
+	ctx, cancel := context.WithCancel(t.Context())
+	s.KeepBooks(ctx, position, func(context.Context, *rampbooks.Reconciliation) error {
+		cancel()
+		return errors.New("the database is down")
+	})
+	assert.Contains(t, s.Log.String(),
+		`"msg":"ramp: the position of the books was not kept","error":"the database is down"`)
+	assert.NoFileExists(t, position)
+}
