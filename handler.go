@@ -5,10 +5,8 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -40,8 +38,12 @@ type Players interface {
 // The service delivers a result again only after HTTP 500 or no answer. So the answer to a result is
 // HTTP 200 or 500, whatever fails. There is one exception: if the result contradicts how the order
 // ended, and OnConflict returned nil, the answer is 400. Once the HMAC of a result is verified, the
-// handler works on it until it is done or the deadline of its context has passed, even if the sender
-// has gone. Without a deadline, the handler stops after 30 seconds.
+// handler works on it even if the sender has gone.
+//
+// A call is answered before the deadline of its context, less [HandlerConfig].SendTime: with HTTP 500
+// if the store, the signer or any other part has not returned by then, even if it ignores its context.
+// What such a part still does is logged when it returns, and is not lost: a repeated call finds it. A
+// result without a deadline has one of 30 seconds.
 type Handler struct {
 	config     HandlerConfig
 	unverified sync.Map // a sample for each code of calls without a valid HMAC
@@ -110,6 +112,11 @@ type HandlerConfig struct {
 	// default is 3 seconds.
 	SignTimeout time.Duration
 
+	// SendTime is how long before the deadline of its context a call is answered, so that the answer is
+	// sent in time. If less than four times as much is left for the whole call, it is a quarter of that.
+	// The default is 200 milliseconds.
+	SendTime time.Duration
+
 	// Confirm, if set, asks the chain about every result before anything else, so that a stolen HMAC
 	// key cannot invent a transaction: rampproof.Confirmed(chain, 1), or a rampproof.Proof, for
 	// which the transaction must also be the order's own. The result then has the chain's receipt.
@@ -156,6 +163,8 @@ type HandlerConfig struct {
 	//	hmac_key              if the HMAC does not match, the HMACKey.Fingerprint of your newest key
 	//	suppressed            how many unverified records were left out before this one: at most one a
 	//	                      second is logged for each code
+	//	late                  this call was answered with HTTP 500 in an earlier record, because its time
+	//	                      was over; this record says what became of its order
 	//	stack                 of a panic
 	Logger   *slog.Logger
 	Observer Observer         // also observes a call with a wrong path or method, if it may be the service's
@@ -203,6 +212,9 @@ func NewHandler(c HandlerConfig) (*Handler, error) {
 	if c.SignTimeout < 0 {
 		p.add("HandlerConfig.SignTimeout", "must not be negative")
 	}
+	if c.SendTime < 0 {
+		p.add("HandlerConfig.SendTime", "must not be negative")
+	}
 	if c.Confirm != nil && p.requireValue(c.Confirm, "HandlerConfig.Confirm") && c.Terms != nil {
 		var wrong *InvalidError
 		if err := c.Confirm.CheckConfig(&c); errors.As(err, &wrong) {
@@ -223,6 +235,7 @@ func NewHandler(c HandlerConfig) (*Handler, error) {
 	c.RejectStatus = cmp.Or(c.RejectStatus, http.StatusOK)
 	c.MaxBody = cmp.Or(c.MaxBody, 1<<20)
 	c.SignTimeout = cmp.Or(c.SignTimeout, 3*time.Second)
+	c.SendTime = cmp.Or(c.SendTime, 200*time.Millisecond)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -255,7 +268,7 @@ func (h *Handler) Check(ctx context.Context) error {
 	found = append(found, err)
 	h.checkClock(ctx)
 	for _, warning := range c.Terms.arbitrageWarnings() {
-		h.log().LogAttrs(ctx, slog.LevelWarn, "ramp: check", slog.String("warning", warning))
+		h.logger().LogAttrs(ctx, slog.LevelWarn, "ramp: check", slog.String("warning", warning))
 	}
 	if c.Confirm != nil {
 		for _, err := range joinedErrors(c.Confirm.Check(ctx)) {
@@ -263,7 +276,7 @@ func (h *Handler) Check(ctx context.Context) error {
 				found = append(found, err)
 				continue
 			}
-			h.log().LogAttrs(ctx, slog.LevelWarn, "ramp: a node cannot be reached: results wait for it",
+			h.logger().LogAttrs(ctx, slog.LevelWarn, "ramp: a node cannot be reached: results wait for it",
 				slog.Any("error", err))
 		}
 	}
@@ -290,7 +303,7 @@ func (h *Handler) checkClock(ctx context.Context) {
 		time.Sleep(time.Millisecond)
 	}
 	if problem != "" {
-		h.log().LogAttrs(ctx, slog.LevelWarn, "ramp: check",
+		h.logger().LogAttrs(ctx, slog.LevelWarn, "ramp: check",
 			slog.String("warning", "orders get a wrong time from HandlerConfig.Now"),
 			slog.String("error", problem))
 	}
@@ -360,7 +373,11 @@ type call struct {
 	unreadable  []FieldError
 	options     bool   // a validate call has a target_candidate that is not empty
 	handedOver  bool   // OnConflict took the contradicting outcome of a result
+	late        bool   // it was answered before the work on it had ended
 	stack       []byte // of a panic; nil without one
+
+	noteBy time.Time // of a result: its refusal must be noted by then
+	asked  *asked    // nil: nobody waits less long than the work takes
 }
 
 // order returns the stored order that the call is about, or nil if it is unknown.
@@ -384,7 +401,15 @@ func (h *Handler) answer(ctx context.Context, endpoint string, read func(*call) 
 	c := &call{op: Operation{Kind: OperationWebhook, Name: endpoint, Begun: time.Now()}}
 	ctx = h.config.Observer.start(ctx, c.op)
 	c.op.Unverified = endpoint != "assets" || run == nil // of a wrong path
-	data, err := c.work(ctx, h.config.RejectStatus, read, run)
+	data, err := c.guarded(ctx, func(context.Context, *call) (any, error) {
+		if err := read(c); err != nil {
+			return nil, rejectionOf(err, h.config.RejectStatus)
+		}
+		return nil, nil
+	})
+	if err == nil {
+		c, data, err = h.runInTime(ctx, c, run)
+	}
 	body := []byte("null") // of a result
 	if data != nil {
 		body, err = wire.Marshal(data)
@@ -398,27 +423,6 @@ func (h *Handler) answer(ctx context.Context, endpoint string, read func(*call) 
 	}
 	h.record(ctx, c, reply)
 	return reply
-}
-
-// work reads and runs a call. Whether it panicked is not asked of recover, which returns nil for
-// panic(nil) with GODEBUG=panicnil=1.
-func (c *call) work(ctx context.Context, rejectStatus int, read func(*call) error,
-	run func(context.Context, *call) (any, error)) (data any, err error) {
-	returned := false
-	defer func() {
-		if !returned {
-			cause := recover()
-			c.stack = debug.Stack()
-			data, err = nil, fmt.Errorf("ramp: panic: %v", cause)
-		}
-	}()
-	if err = read(c); err != nil {
-		err = rejectionOf(err, rejectStatus)
-	} else {
-		data, err = run(ctx, c)
-	}
-	returned = true
-	return data, err
 }
 
 // rejection returns the answer to an error. The service delivers a result again only after HTTP
@@ -468,13 +472,16 @@ func (h *Handler) record(ctx context.Context, c *call, reply Reply) {
 	}
 	level := c.level(reply)
 	h.config.Observer.end(ctx, *op)
-	suppressed, logged := h.sampled(op)
-	if !logged {
-		return
+	if suppressed, logged := h.sampled(op); logged {
+		h.log(ctx, c, level, suppressed)
 	}
+}
+
+// log writes the record of a call.
+func (h *Handler) log(ctx context.Context, c *call, level slog.Level, suppressed int64) {
 	// a logger that panics must cost nobody the signature of a stored order
 	runHook(ctx, "Logger", func() {
-		log := h.log()
+		log := h.logger()
 		if h.config.Logger == nil && level == slog.LevelInfo || !log.Enabled(ctx, level) {
 			return
 		}
@@ -548,6 +555,7 @@ func (c *call) appendAttrs(attrs []slog.Attr, suppressed int64) []slog.Attr {
 	add(op.Unverified, slog.Bool("unverified", true))
 	add(c.ownKey != "", slog.String("hmac_key", c.ownKey))
 	add(suppressed > 0, slog.Int64("suppressed", suppressed))
+	add(c.late, slog.Bool("late", true))
 	if op.Conflict != nil {
 		attrs = append(attrs, slog.String("conflict", op.Conflict.Field))
 	}
@@ -564,6 +572,6 @@ func (c *call) appendAttrs(attrs []slog.Attr, suppressed int64) []slog.Attr {
 	return append(attrs, slog.String("outcome", outcome))
 }
 
-// log returns the logger. slog.Default is looked up for each record, because programs
+// logger returns the logger. slog.Default is looked up for each record, because programs
 // often set it after they made the handler.
-func (h *Handler) log() *slog.Logger { return cmp.Or(h.config.Logger, slog.Default()) }
+func (h *Handler) logger() *slog.Logger { return cmp.Or(h.config.Logger, slog.Default()) }

@@ -147,8 +147,9 @@ type Refusal struct {
 // Refuse notes in a store that an order could not be ended, and why: refused is, for example, the error
 // of Apply. The order still waits. If the store does not have the optional method Refused, which [Store]
 // describes, Refuse does nothing. [Handler] calls it if it could not process a result, and package
-// support if it could not carry out a person's decision. If Refuse returns an error, nothing was
-// noted. Log it only: answer the result, or the person, as if Refuse had succeeded.
+// support if it could not carry out a person's decision. It takes two seconds at most. If ctx has
+// already ended, because the time of the call was over, it does not count. If Refuse returns an error,
+// nothing was noted. Log it only: answer the result, or the person, as if Refuse had succeeded.
 func Refuse(ctx context.Context, store Store, id uuid.UUID, refused error) error {
 	noting, ok := store.(interface {
 		Refused(ctx context.Context, id uuid.UUID, reason string) error
@@ -156,8 +157,11 @@ func Refuse(ctx context.Context, store Store, id uuid.UUID, refused error) error
 	if !ok {
 		return nil
 	}
-	const most = 2 * time.Second // the call was refused perhaps because its own time was over
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), most)
+	const most = 2 * time.Second
+	if ctx.Err() != nil {
+		ctx = context.WithoutCancel(ctx)
+	}
+	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	return noting.Refused(ctx, id, redact.New().Line(refused.Error(), maxRefusal))
 }

@@ -11,7 +11,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
@@ -156,10 +155,12 @@ func (h *Handler) answerAssets(ctx context.Context, header http.Header) Reply {
 		c.session, err = ParseSession(header)
 		return err
 	}, func(ctx context.Context, c *call) (any, error) {
+		c.ask("Players.Authenticate")
 		if err := h.config.Players.Authenticate(ctx, c.session); err != nil {
 			return nil, gameRejection(err, http.StatusUnauthorized)
 		}
 		rollback.Admit(ctx) // in a test
+		c.ask("Players.Assets")
 		player, err := h.config.Players.Assets(ctx, c.session)
 		if err != nil {
 			return nil, gameRejection(err, h.config.RejectStatus)
@@ -197,6 +198,7 @@ func (h *Handler) answerValidate(ctx context.Context, header http.Header, body [
 		accept := Accept(c.session, r, h.config.Now())
 		if unoffered != nil {
 			accept = repeatOnly(accept)
+			c.ask("HandlerConfig.Store")
 			switch repeat, err := h.repeats(ctx, r.UUID, accept); {
 			case err != nil:
 				return nil, err
@@ -204,15 +206,18 @@ func (h *Handler) answerValidate(ctx context.Context, header http.Header, body [
 				return nil, gameRejection(unoffered, h.config.RejectStatus)
 			}
 		}
+		c.ask("Players.Authenticate")
 		if err := h.config.Players.Authenticate(ctx, c.session); err != nil {
 			return nil, gameRejection(err, http.StatusUnauthorized)
 		}
 		if h.config.Policy != nil {
+			c.ask("HandlerConfig.Policy")
 			if err := h.config.Policy(ctx, c.session, r); err != nil {
 				return nil, gameRejection(err, h.config.RejectStatus)
 			}
 		}
 		if h.config.Wallet != nil {
+			c.ask("HandlerConfig.Wallet")
 			if err := h.config.Wallet(ctx, c.session, common.HexToAddress(r.UserAddress)); err != nil {
 				return nil, gameRejection(err, h.config.RejectStatus)
 			}
@@ -220,6 +225,7 @@ func (h *Handler) answerValidate(ctx context.Context, header http.Header, body [
 		// Sign before the game commits, and release the signature only after it
 		// did: then a signer that is down costs no player anything.
 		c.op.Signed = true
+		c.ask("the signer")
 		signature, err := h.config.Signer.sign(ctx, h.config.SignTimeout, r.Digest)
 		if err != nil {
 			return nil, err
@@ -242,7 +248,7 @@ func (h *Handler) warnUnlisted(ctx context.Context, player *Player) {
 			}
 			if _, again := h.warned.LoadOrStore(item.ID, true); !again {
 				runHook(ctx, "Logger", func() {
-					h.log().LogAttrs(ctx, slog.LevelWarn,
+					h.logger().LogAttrs(ctx, slog.LevelWarn,
 						"ramp: an asset of the terms is not in a player's list",
 						slog.String("asset", item.ID))
 				})
@@ -267,25 +273,11 @@ func (h *Handler) answerResult(ctx context.Context, header http.Header, body []b
 		c.session, c.unsigned = resultSession(header, r)
 		return nil
 	}, func(ctx context.Context, c *call) (any, error) {
-		ctx, cancel := withoutSender(ctx)
-		defer cancel()
 		if err := h.result(ctx, c, r); err != nil {
 			return nil, gameRejection(err, http.StatusInternalServerError)
 		}
 		return nil, nil
 	})
-}
-
-// withoutSender returns the context for the work on an authentic result. It does not end when
-// the sender gives up: the next delivery could be given up in the same way, and the order would
-// never end. Only a deadline ends it: that of ctx, or the default.
-func withoutSender(ctx context.Context) (context.Context, context.CancelFunc) {
-	const defaultTime = 30 * time.Second // the next delivery comes after 5 minutes
-	deadline, ok := ctx.Deadline()
-	if !ok {
-		deadline = time.Now().Add(defaultTime)
-	}
-	return context.WithDeadline(context.WithoutCancel(ctx), deadline)
 }
 
 // validate accepts an order and applies its effect. A call that contradicts the order
@@ -340,7 +332,7 @@ func (h *Handler) result(ctx context.Context, c *call, r *Result) error {
 	refused := errors.New("ramp: panic")
 	defer func() {
 		if refused != nil {
-			h.refuse(ctx, c.op.UUID, refused)
+			h.refuse(ctx, c, refused)
 		}
 	}()
 	refused = h.finish(ctx, c, r)
@@ -348,13 +340,15 @@ func (h *Handler) result(ctx context.Context, c *call, r *Result) error {
 }
 
 // refuse notes that a result was refused.
-func (h *Handler) refuse(ctx context.Context, id uuid.UUID, refused error) {
-	cause := refused
+func (h *Handler) refuse(ctx context.Context, c *call, refused error) {
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), c.noteBy)
+	defer cancel()
+	id, cause := c.op.UUID, refused
 	if rejection := (*Rejection)(nil); errors.As(refused, &rejection) && rejection.Err != nil {
 		cause = rejection.Err
 	}
 	if failed := Refuse(ctx, h.config.Store, id, cause); failed != nil {
-		h.log().LogAttrs(ctx, slog.LevelWarn, "ramp: the refusal of a result was not noted",
+		h.logger().LogAttrs(ctx, slog.LevelWarn, "ramp: the refusal of a result was not noted",
 			slog.String("uuid", id.String()), slog.Any("error", failed))
 	}
 }
@@ -366,6 +360,7 @@ func (h *Handler) finish(ctx context.Context, c *call, r *Result) error {
 	finish := Finish(r, h.config.Now())
 	if h.config.Confirm != nil {
 		var err error
+		c.ask("HandlerConfig.Confirm")
 		if finish, err = h.config.Confirm.Confirm(ctx, h.config.Store, r, finish); err != nil {
 			// whatever it wraps
 			return internalError(fmt.Errorf("ramp: the result is not confirmed: %w", err))
@@ -383,6 +378,7 @@ func (h *Handler) finish(ctx context.Context, c *call, r *Result) error {
 	if h.config.OnConflict == nil {
 		return fmt.Errorf("%w (set HandlerConfig.OnConflict to hand conflicts to a person)", err)
 	}
+	c.ask("HandlerConfig.OnConflict")
 	if failed := h.config.OnConflict(ctx, conflict, r); failed != nil {
 		// A new rejection, so that one inside failed cannot set the code.
 		return internalError(fmt.Errorf("%w (OnConflict failed: %w)", conflict, failed))
@@ -402,6 +398,7 @@ func (h *Handler) finish(ctx context.Context, c *call, r *Result) error {
 func (h *Handler) update(ctx context.Context, c *call, next Transition) error {
 	var own, conflict *ConflictError
 	terms := &h.config.Terms.config
+	c.ask("HandlerConfig.Store")
 	if err := rollback.Fail(ctx); err != nil { // in a test
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -388,9 +389,13 @@ type trace struct{}
 func TestWhatEndsACall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got context.Context
+		var traced any
 		game, _ := newVault(t, func(c *ramp.HandlerConfig) {
 			c.Policy = func(ctx context.Context, _ ramp.Session, _ *ramp.ValidateRequest) error { return ctx.Err() }
-			apply := func(ctx context.Context, _ ramp.Step) error { got = ctx; return ctx.Err() }
+			apply := func(ctx context.Context, _ ramp.Step) error {
+				got, traced = ctx, ctx.Value(trace{})
+				return ctx.Err()
+			}
 			c.Store = &ramp.MemoryStore{Apply: apply}
 		})
 		canceled, cancel := context.WithCancel(context.WithValue(t.Context(), trace{}, "4711"))
@@ -408,9 +413,10 @@ func TestWhatEndsACall(t *testing.T) {
 
 		begun := time.Now()
 		require.NoError(t, game.Result(canceled, player, reported(order, 0)))
-		assert.Equal(t, "4711", got.Value(trace{}))
+		assert.Equal(t, "4711", traced)
 		deadline, ok := got.Deadline()
-		assert.True(t, ok && deadline.Equal(begun.Add(30*time.Second)), "without a deadline, 30 s")
+		assert.True(t, ok)
+		assert.Equal(t, 28800*time.Millisecond, deadline.Sub(begun), "30 s, less 0.2 to send and 1 to note a refusal")
 		assert.Error(t, got.Err(), "nothing of the call goes on")
 
 		second := mintRequest()
@@ -423,7 +429,7 @@ func TestWhatEndsACall(t *testing.T) {
 		require.NoError(t, game.Result(own, player, ended))
 		deadline, _ = got.Deadline()
 		want, _ := own.Deadline()
-		assert.Equal(t, want, deadline)
+		assert.Equal(t, want.Add(-1200*time.Millisecond), deadline)
 	})
 }
 
@@ -463,6 +469,138 @@ func TestNobodyUsesAContextAfterItsCall(t *testing.T) {
 		ctx.over = true
 		time.Sleep(time.Hour)
 	})
+}
+
+// hanging is a game of which one part does not return before it is released, whatever its context says.
+type hanging struct {
+	part     string
+	release  chan struct{}
+	obedient bool // it returns at the end of its context
+}
+
+func (h *hanging) at(ctx context.Context, part string) error {
+	if part != h.part {
+		return nil
+	}
+	ended := ctx.Done()
+	if !h.obedient {
+		ended = nil
+	}
+	select {
+	case <-h.release:
+		return nil
+	case <-ended:
+		return ctx.Err()
+	}
+}
+
+func (h *hanging) Authenticate(ctx context.Context, _ ramp.Session) error {
+	return h.at(ctx, "Players.Authenticate")
+}
+
+func (h *hanging) Assets(ctx context.Context, _ ramp.Session) (*ramp.Player, error) {
+	return &ramp.Player{}, h.at(ctx, "Players.Assets")
+}
+
+func (h *hanging) Confirm(ctx context.Context, _ ramp.Store, _ *ramp.Result, finish ramp.Transition) (
+	ramp.Transition, error) {
+	return finish, h.at(ctx, "HandlerConfig.Confirm")
+}
+
+func (h *hanging) CheckConfig(*ramp.HandlerConfig) error { return nil }
+func (h *hanging) Check(context.Context) error           { return nil }
+
+// hangingStore hangs before it stores a step, and when it notes a refusal.
+type hangingStore struct {
+	ramp.Store
+	*hanging
+}
+
+func (s hangingStore) Update(ctx context.Context, id uuid.UUID, next ramp.Transition) (ramp.Step, error) {
+	if err := s.at(ctx, "HandlerConfig.Store"); err != nil {
+		return ramp.Step{}, err
+	}
+	return s.Store.Update(context.WithoutCancel(ctx), id, next) // it commits, whatever became of the call
+}
+
+func (s hangingStore) Refused(ctx context.Context, id uuid.UUID, _ string) error {
+	return s.at(ctx, "HandlerConfig.Store")
+}
+
+// Whatever hangs, a call is answered with HTTP 500 before its deadline, so that no gateway answers in its
+// place. What was begun goes on: it is logged when it ends, and the repeat finds it.
+func TestACallIsAnsweredBeforeItsDeadline(t *testing.T) {
+	type call struct{ endpoint, part string }
+	calls := []call{{"assets", "Players.Authenticate"}, {"assets", "Players.Assets"}}
+	for _, part := range []string{"Players.Authenticate", "HandlerConfig.Policy", "HandlerConfig.Wallet", "the signer",
+		"HandlerConfig.Store"} {
+		calls = append(calls, call{"validate", part})
+	}
+	for _, part := range []string{"HandlerConfig.Confirm", "HandlerConfig.Store"} {
+		calls = append(calls, call{"result", part})
+	}
+	for _, hangs := range calls {
+		for _, obedient := range []bool{false, true} {
+			inBubble(t, fmt.Sprint(hangs.endpoint, " ", hangs.part, " ", obedient), func(t *testing.T) {
+				part := &hanging{release: make(chan struct{}), obedient: obedient}
+				log := new(bytes.Buffer)
+				memory := &ramp.MemoryStore{Apply: func(context.Context, ramp.Step) error { return nil }}
+				key := testSigner()
+				signer := ramp.Must(ramp.NewFuncSigner(vectorAddress, func(ctx context.Context, d []byte) ([]byte, error) {
+					if err := part.at(ctx, "the signer"); err != nil {
+						return nil, err
+					}
+					signature, err := key.Sign(ctx, ramp.Digest(d))
+					return signature[:], err
+				}))
+				handler := newHandler(ramp.HandlerConfig{
+					Players: part, Store: hangingStore{memory, part}, Signer: signer, Confirm: part,
+					SignTimeout: time.Hour, SendTime: 300 * time.Millisecond,
+					Policy: func(ctx context.Context, _ ramp.Session, _ *ramp.ValidateRequest) error {
+						return part.at(ctx, "HandlerConfig.Policy")
+					},
+					Wallet: func(ctx context.Context, _ ramp.Session, _ common.Address) error {
+						return part.at(ctx, "HandlerConfig.Wallet")
+					},
+					Logger: slog.New(slog.NewJSONHandler(log, nil)),
+				})
+				validate, result := validateCall().bytes(), resultCall().bytes()
+				do := func(endpoint string) ramp.Reply {
+					ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
+					defer cancel()
+					switch endpoint {
+					case "validate":
+						return handler.Answer(ctx, http.MethodPost, ramp.PathValidate, signed(validate), validate)
+					case "result":
+						return handler.Answer(ctx, http.MethodPost, ramp.PathResult, signed(result), result)
+					default:
+						return handler.Answer(ctx, http.MethodGet, ramp.PathAssets, signed(nil), nil)
+					}
+				}
+				if hangs.endpoint == "result" {
+					require.NoError(t, do("validate").Err)
+				}
+				part.part = hangs.part
+				begun := time.Now()
+				reply := do(hangs.endpoint)
+				took := time.Since(begun)
+				assert.Equal(t, http.StatusInternalServerError, reply.Status)
+				assert.ErrorIs(t, reply.Err, context.DeadlineExceeded)
+				assert.LessOrEqual(t, took, 7700*time.Millisecond)
+				late := !obedient && hangs.part != "the signer" // which is called in a goroutine of its own
+				if late {
+					assert.ErrorContains(t, reply.Err, hangs.part+" has not returned")
+				}
+
+				close(part.release)
+				synctest.Wait()
+				assert.Equal(t, late, strings.Contains(log.String(), `"late":true`))
+				assert.NoError(t, do(hangs.endpoint).Err, "the repeat")
+				steps := map[string]int{"assets": 0, "validate": 1, "result": 2}[hangs.endpoint]
+				assert.Equal(t, steps, strings.Count(log.String(), `"new":true`), "each step is logged as new once")
+			})
+		}
+	}
 }
 
 // What ServeMux answers by itself, no handler behind it can change: docs/frameworks.md.
