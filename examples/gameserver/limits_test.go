@@ -12,7 +12,7 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// limit is a row of the table of time limits in docs/operations.md.
+// limit is a row of the table of time limits in docs/hosting.md.
 type limit struct {
 	what  string
 	least time.Duration // as documented
@@ -22,7 +22,7 @@ type limit struct {
 // documentedLimits reads the table.
 func documentedLimits(t *testing.T) map[string]limit {
 	t.Helper()
-	_, table, _ := strings.Cut(document(t, "operations.md"), "\n| what | limit | set in |\n|---|---|---|\n")
+	_, table, _ := strings.Cut(document(t, "hosting.md"), "\n| what | limit | set in |\n|---|---|---|\n")
 	table, _, _ = strings.Cut(table, "\n\n")
 	rows := map[string]limit{}
 	for _, row := range regexp.MustCompile(
@@ -50,11 +50,11 @@ func TestTheTimeLimitsAreAChain(t *testing.T) {
 		t.Helper()
 		row, ok := rows[what]
 		if !ok {
-			t.Fatalf("docs/operations.md has no time limit of %q, but %v", what, rows)
+			t.Fatalf("docs/hosting.md has no time limit of %q, but %v", what, rows)
 		}
 		return row.least
 	}
-	commit := at("a commit, which may go on after the deadline of its call")
+	commit := at("a commit, which may go on after its call was answered")
 	nginx := func(name string) time.Duration { return setting(t, "nginx.conf", name) }
 	haproxy := func(name string) time.Duration { return setting(t, "haproxy.cfg", name) }
 
@@ -66,9 +66,9 @@ func TestTheTimeLimitsAreAChain(t *testing.T) {
 	equal(t, "a host of the database", at("connecting to a host of the database"), connectTimeout)
 	equal(t, "killing", at("a server that stops, until it is killed"), setting(t, "compose.yaml", "stop_grace_period"))
 	for what, source := range map[string][2]string{
-		"a commit, which may go on after the deadline of its call": {"rampsql/transaction.go", "commitTime = "},
-		"the node, until a result is confirmed":                    {"rampproof/confirmed.go", "confirmationWait = "},
-		"the key service":                                          {"handler.go", "cmp.Or(c.SignTimeout, "},
+		"a commit, which may go on after its call was answered": {"rampsql/transaction.go", "commitTime = "},
+		"the node, until a result is confirmed":                 {"rampproof/confirmed.go", "confirmationWait = "},
+		"the key service":                                       {"handler.go", "cmp.Or(c.SignTimeout, "},
 	} {
 		says(t, string(ramp.Must(os.ReadFile("../../"+source[0]))), source[1]+fmt.Sprint(at(what).Seconds()))
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Time limits. They are links of a chain, which docs/operations.md has as a whole: whoever
+// Time limits. They are links of a chain, which docs/hosting.md has as a whole: whoever
 // waits must wait longer than what it waits for, or it answers for it.
 const (
 	readTimeout  = 8 * time.Second  // for reading a call
