@@ -106,7 +106,8 @@ func (h *Handler) runInTime(ctx context.Context, c *call,
 
 // guarded does the work of a call. Whether it panicked is not asked of recover, which returns nil for
 // panic(nil) with GODEBUG=panicnil=1.
-func (c *call) guarded(ctx context.Context, run func(context.Context, *call) (any, error)) (data any, err error) {
+func (c *call) guarded(ctx context.Context,
+	run func(context.Context, *call) (any, error)) (data any, err error) {
 	returned := false
 	defer func() {
 		if !returned {

@@ -164,7 +164,7 @@ type HandlerConfig struct {
 	//	suppressed            how many unverified records were left out before this one: at most one a
 	//	                      second is logged for each code
 	//	late                  this call was answered with HTTP 500 in an earlier record, because its time
-	//	                      was over; this record says what became of its order
+	//	                      was over. This record says how the work on it ended
 	//	stack                 of a panic
 	Logger   *slog.Logger
 	Observer Observer         // also observes a call with a wrong path or method, if it may be the service's

@@ -546,13 +546,14 @@ func TestACallIsAnsweredBeforeItsDeadline(t *testing.T) {
 				log := new(bytes.Buffer)
 				memory := &ramp.MemoryStore{Apply: func(context.Context, ramp.Step) error { return nil }}
 				key := testSigner()
-				signer := ramp.Must(ramp.NewFuncSigner(vectorAddress, func(ctx context.Context, d []byte) ([]byte, error) {
+				sign := func(ctx context.Context, digest []byte) ([]byte, error) {
 					if err := part.at(ctx, "the signer"); err != nil {
 						return nil, err
 					}
-					signature, err := key.Sign(ctx, ramp.Digest(d))
+					signature, err := key.Sign(ctx, ramp.Digest(digest))
 					return signature[:], err
-				}))
+				}
+				signer := ramp.Must(ramp.NewFuncSigner(vectorAddress, sign))
 				handler := newHandler(ramp.HandlerConfig{
 					Players: part, Store: hangingStore{memory, part}, Signer: signer, Confirm: part,
 					SignTimeout: time.Hour, SendTime: 300 * time.Millisecond,
