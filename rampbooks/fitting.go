@@ -91,7 +91,7 @@ func (c *comparison) proveFitting(
 		return 0, err
 	}
 	for i, f := range findings {
-		c.prover.LearnDecimals(ctx, evidence.ContractsOf(&orders[i])...)
+		c.prover.LoadDecimals(ctx, evidence.ContractsOf(&orders[i])...)
 		_, unproven := c.prover.Check(&orders[i], &sent[i], &receipts[i])
 		if f.Fitting = unproven == nil && receipts[i].Succeeded(); f.Fitting {
 			n++

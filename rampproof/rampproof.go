@@ -226,7 +226,7 @@ func (p *Proof) Confirm(
 	}
 	order := ramp.Order{Intent: r.Intent} // as reported; that of the stored order is the same, or a conflict
 	order.Direction, _ = r.Intent.Direction()
-	p.prover.LearnDecimals(ctx, evidence.ContractsOf(&order)...)
+	p.prover.LoadDecimals(ctx, evidence.ContractsOf(&order)...)
 	proven := ramp.OnlyOf("", p.config.Network, func(stored *ramp.Order) (ramp.Step, error) {
 		step, err := confirmed(stored)
 		if err == nil && step.New {
@@ -245,7 +245,7 @@ func (p *Proof) Confirm(
 func (p *Proof) checkUnminted(
 	ctx context.Context, store ramp.Store, finder OrderFinder, r *ramp.Result, proven ramp.Transition,
 ) error {
-	step, err := store.Update(ctx, r.UUID, dry(proven))
+	step, err := store.Update(ctx, r.UUID, dryRun(proven))
 	if err != nil || step.Effect.Kind != ramp.GiveBack {
 		return nil // the update that follows says what is wrong, or gives nothing back
 	}
@@ -262,8 +262,8 @@ func (p *Proof) checkUnminted(
 	return nil
 }
 
-// dry returns a transition that changes nothing, whose step has the effect of next.
-func dry(next ramp.Transition) ramp.Transition {
+// dryRun returns a transition that changes nothing, whose step has the effect of next.
+func dryRun(next ramp.Transition) ramp.Transition {
 	return func(stored *ramp.Order) (ramp.Step, error) {
 		step, err := next(stored)
 		if err != nil || stored == nil {

@@ -9,53 +9,16 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/google/uuid"
 
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/evidence"
 	"github.com/token-ramp/ramp-go/internal/invalid"
-	"github.com/token-ramp/ramp-go/internal/orderlist"
 	"github.com/token-ramp/ramp-go/internal/trade"
 	"github.com/token-ramp/ramp-go/rampbooks"
 )
 
-// Show returns an order and the transactions that may be its own, best first. It changes
-// nothing. If there is no such order, the error wraps [ramp.ErrOrderUnknown]. If the
-// chain cannot be read, Show returns the order together with the error.
-func (o *Orders) Show(ctx context.Context, id uuid.UUID) (*Report, error) {
-	order, err := o.order(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	refused, err := orderlist.Refusals(ctx, o.config.Store, order)
-	if err != nil {
-		return nil, err
-	}
-	report := &Report{Order: order}
-	if why, ok := refused[id]; ok {
-		report.Refusal = &why
-	}
-	if o.chain == nil {
-		report.Unread = "no node is configured"
-	} else if err = o.search(ctx, report); err != nil {
-		report = &Report{Order: order, Refusal: report.Refusal, Unread: err.Error()}
-		err = fmt.Errorf("ramp: order %s: read the chain: %w", id, err)
-	}
-	report.Advice = Advise(report, o.config.Now())
-	return report, err
-}
-
 // maxCandidates is how many transactions are read for one order, without dust.
 const maxCandidates = 10_000
-
-// found is a transaction that may be an order's own, as the node shows it.
-type found struct {
-	logs    []ramp.Log // of what it moved for the user
-	sent    ramp.Transaction
-	receipt ramp.Receipt
-	block   ramp.Block
-	unread  error // why the node does not return it, or nil
-}
 
 // search fills in the candidates of a report.
 func (o *Orders) search(ctx context.Context, report *Report) error {
@@ -80,7 +43,7 @@ func (o *Orders) search(ctx context.Context, report *Report) error {
 	if err != nil {
 		return err
 	}
-	moves, err := evidence.Look(ctx, o.chain, evidence.Search{
+	moves, err := evidence.FindMoves(ctx, o.chain, evidence.Search{
 		Direction: order.Direction, Tokens: evidence.ContractsOf(order),
 		Account: common.HexToAddress(order.UserAddress),
 		First:   report.FirstBlock, Last: report.LastBlock, Witnesses: witnesses})
@@ -91,7 +54,7 @@ func (o *Orders) search(ctx context.Context, report *Report) error {
 	times := []time.Time{moves.LastTime, evidence.TimeOf(newest.Timestamp)}
 	report.LastTime = slices.MinFunc(times, time.Time.Compare)
 	report.Incomplete = o.incomplete(order, report.LastTime, latest, len(witnesses), moves.Unlisted)
-	o.prover.LearnDecimals(ctx, evidence.ContractsOf(order)...)
+	o.prover.LoadDecimals(ctx, evidence.ContractsOf(order)...)
 	report.Decimals = map[common.Address]int{}
 	for _, token := range evidence.ContractsOf(order) {
 		if decimals, known := o.prover.DecimalsOf(token); known {
@@ -100,17 +63,17 @@ func (o *Orders) search(ctx context.Context, report *Report) error {
 	}
 	logs := byTheirTransactions(moves.Logs)
 	all := len(logs)
-	logs = slices.DeleteFunc(logs, isDust(o.traded(order)))
+	logs = slices.DeleteFunc(logs, isDust(o.tradeOf(order)))
 	report.Dust = all - len(logs)
 	if len(logs) > maxCandidates {
 		return fmt.Errorf("more than %d transactions moved the token for the user of the order since it: "+
 			"look at them in a block explorer", maxCandidates)
 	}
-	transactions, err := o.read(ctx, logs)
+	transactions, err := o.readTransactions(ctx, logs)
 	if err != nil {
 		return err
 	}
-	return o.judgeAll(ctx, report, transactions)
+	return o.addCandidates(ctx, report, transactions)
 }
 
 // incomplete returns why the node may not have shown all, or "". An old block may be the
@@ -148,8 +111,8 @@ func isDust(of *trade.Order) func(logs []ramp.Log) bool {
 	}
 }
 
-// read asks the node for transactions.
-func (o *Orders) read(ctx context.Context, logs [][]ramp.Log) ([]found, error) {
+// readTransactions asks the node for transactions.
+func (o *Orders) readTransactions(ctx context.Context, logs [][]ramp.Log) ([]found, error) {
 	transactions := make([]found, len(logs))
 	var calls []ramp.BatchCall
 	for i, of := range logs {
@@ -170,176 +133,4 @@ func (o *Orders) read(ctx context.Context, logs [][]ramp.Log) ([]found, error) {
 		transactions[i].unread = cmp.Or(calls[3*i].Err, calls[3*i+1].Err, calls[3*i+2].Err)
 	}
 	return transactions, nil
-}
-
-// judgeAll makes candidates of transactions, best first.
-func (o *Orders) judgeAll(ctx context.Context, report *Report, transactions []found) error {
-	order := &report.Order
-	others, err := o.waitingOf(ctx, order)
-	if err != nil {
-		return err
-	}
-	this := o.traded(order)
-	far := map[common.Hash]*big.Int{} // from the amount of the order
-	for i := range transactions {
-		tx := &transactions[i]
-		if tx.unread != nil {
-			c := tx.hidden()
-			far[c.Hash], report.Candidates = new(big.Int), append(report.Candidates, c)
-			continue
-		}
-		c, err := o.judge(ctx, order, &tx.sent, &tx.receipt)
-		if err != nil {
-			return err
-		}
-		c.Time = evidence.TimeOf(tx.block.Timestamp)
-		far[c.Hash] = new(big.Int)
-		if moved := movedBy(&c.Evidence); moved != nil && this.Units != nil {
-			far[c.Hash].Sub(this.Units, moved)
-			c.OtherAmount = !this.Fits(moved)
-		}
-		isTimely := func(order *ramp.Order) bool { return !c.Time.Before(order.AcceptedAt.Add(-skew)) }
-		explained := false // by an older order that waits
-		for _, other := range others {
-			if _, unproven := o.prover.Check(&other, &tx.sent, &tx.receipt); unproven == nil {
-				c.AlsoProves = append(c.AlsoProves, other.UUID)
-				explained = explained || isTimely(&other)
-			}
-		}
-		if !isTimely(order) {
-			if c.Objection == "" || explained {
-				continue
-			}
-			age := order.AcceptedAt.Sub(c.Time).Round(time.Minute)
-			c.Objection += fmt.Sprintf(", and is %s older than the order: "+
-				"the clock of the server may have been ahead", age)
-		}
-		report.Candidates = append(report.Candidates, *c)
-	}
-	slices.SortStableFunc(report.Candidates, func(a, b Candidate) int { // those with an objection first
-		order := cmp.Compare(min(1, len(b.Objection)), min(1, len(a.Objection)))
-		return cmp.Or(order, cmp.Compare(min(1, len(a.Unproven)), min(1, len(b.Unproven))),
-			far[a.Hash].CmpAbs(far[b.Hash]), cmp.Compare(a.Block, b.Block))
-	})
-	return nil
-}
-
-// hidden returns the candidate that the node lists, and does not return.
-func (tx *found) hidden() Candidate {
-	const problem = "the node lists its events, and does not return it"
-	c := Candidate{Hash: tx.logs[0].TransactionHash, Time: evidence.TimeOf(tx.logs[0].BlockTimestamp),
-		Hidden: tx.unread.Error(), Unproven: problem + ": " + tx.unread.Error(), Objection: problem}
-	c.Block, _ = tx.logs[0].BlockNumber.Uint64()
-	for i := range tx.logs {
-		if t, ok := tx.logs[i].Transfer(); ok {
-			c.Transfers = append(c.Transfers, t)
-		}
-	}
-	return c
-}
-
-// judge returns what is known of a transaction.
-func (o *Orders) judge(ctx context.Context, order *ramp.Order, sent *ramp.Transaction,
-	receipt *ramp.Receipt) (*Candidate, error) {
-	c := &Candidate{Hash: sent.Hash}
-	c.Block, _ = receipt.BlockNumber.Uint64()
-	var unproven error
-	if c.Evidence, unproven = o.prover.Check(order, sent, receipt); unproven != nil {
-		c.Unproven = unproven.Error()
-	}
-	tokens := evidence.ContractsOf(order)
-	for _, transfer := range receipt.Transfers() {
-		if slices.Contains(tokens, transfer.Token) {
-			c.Transfers = append(c.Transfers, transfer)
-		}
-	}
-	c.Objection = c.objection(order, o.prover)
-	other, err := o.endedOther(ctx, order.UUID, sent.Hash)
-	if other != nil {
-		c.EndedOther = &other.UUID
-		if o.rightly(order, other, sent, receipt) {
-			c.Objection = ""
-		}
-	}
-	return c, err
-}
-
-// objection returns why a transaction may be the order's own, whatever Proof misses.
-func (c *Candidate) objection(order *ramp.Order, proof *evidence.Prover) string {
-	ofRamp := func(a common.Address) bool {
-		return a == common.Address{} ||
-			slices.Contains(proof.Contracts, a)
-	}
-	moves := func(may func(t *ramp.Transfer) bool) bool {
-		return slices.ContainsFunc(c.Transfers, func(t ramp.Transfer) bool {
-			return !evidence.IsDust(&t) && may(&t)
-		})
-	}
-	user := common.HexToAddress(order.UserAddress)
-	switch e := &c.Evidence; {
-	case c.Unproven == "":
-		return "it proves that the order has ended so"
-	case slices.Contains(proof.Payers, e.From), slices.Contains(proof.Payers, e.FeePayer),
-		e.To != nil && slices.Contains(proof.Contracts, *e.To) &&
-			!slices.Contains(evidence.ContractsOf(order), *e.To): // where every transfer goes
-		return "the ramp sent it, paid for it or received it"
-	case moves(func(t *ramp.Transfer) bool { return ofRamp(t.From) || ofRamp(t.To) }):
-		return "it moved the token from or to the zero address or a contract of the ramp"
-	case len(proof.Payers) == 0 && moves(func(t *ramp.Transfer) bool {
-		return (order.Direction == ramp.Mint && t.To == user) ||
-			(order.Direction == ramp.Burn && t.From == user)
-	}):
-		return "it moved the token as the order does, and without Proof.Payers nobody knows whether it is " +
-			"the ramp's"
-	default:
-		return ""
-	}
-}
-
-// rightly reports whether a transaction is that of another order: it proves its end, and
-// its amount does not fit this order better.
-func (o *Orders) rightly(order, other *ramp.Order, sent *ramp.Transaction, receipt *ramp.Receipt) bool {
-	if other.State != ramp.OrderSucceeded {
-		return false
-	}
-	e, err := o.prover.Check(other, sent, receipt)
-	if err != nil {
-		return false
-	}
-	moved, this, that := movedBy(&e), o.traded(order), o.traded(other)
-	same := this.User == that.User && this.Token == that.Token && this.Direction == that.Direction
-	return that.Fits(moved) && !(same && this.Fits(moved) && this.Units.Cmp(that.Units) < 0)
-}
-
-// traded returns what an order trades, in pieces if nobody knows the decimals of its token.
-func (o *Orders) traded(order *ramp.Order) *trade.Order {
-	offers := make([]trade.Offer, len(o.config.Products))
-	for i, offer := range o.config.Products {
-		offers[i] = trade.Offer(offer)
-	}
-	game := trade.NewCatalog(nil, offers)
-	for _, token := range evidence.ContractsOf(order) {
-		game.Decimals[token], _ = o.prover.DecimalsOf(token)
-	}
-	return game.Order(*order)
-}
-
-// movedBy returns how much of the order's token moved, in units or pieces, or nil.
-func movedBy(e *ramp.Evidence) *big.Int {
-	if len(e.TokenIDs) > 0 {
-		return big.NewInt(int64(len(e.TokenIDs)))
-	}
-	return e.Units
-}
-
-// waitingOf returns the other orders of an order's user that wait, if the store can list them.
-func (o *Orders) waitingOf(ctx context.Context, order *ramp.Order) ([]ramp.Order, error) {
-	ledger, ok := o.config.Store.(rampbooks.OrderLister)
-	if !ok {
-		return nil, nil
-	}
-	all, err := o.scope.All(orderlist.Of(ctx, ledger.UserOrders, order.UserAddress))
-	return slices.DeleteFunc(all, func(other ramp.Order) bool {
-		return other.UUID == order.UUID || other.State != ramp.OrderAccepted || orderlist.IsDamaged(&other)
-	}), err
 }

@@ -37,7 +37,7 @@ func Decimals(ctx context.Context, chain *ramp.RPC, token common.Address) (int, 
 type tokens struct {
 	chain      *ramp.RPC
 	configured map[common.Address]int
-	learned    sync.Map // what contracts have said
+	loaded     sync.Map // what contracts have said
 }
 
 // DecimalsOf returns the decimals of a token as configured, or as its contract has said.
@@ -45,23 +45,23 @@ func (t *tokens) DecimalsOf(token common.Address) (decimals int, known bool) {
 	if decimals, known = t.configured[token]; known {
 		return decimals, true
 	}
-	learned, known := t.learned.Load(token)
+	loaded, known := t.loaded.Load(token)
 	if known {
-		decimals = learned.(int)
+		decimals = loaded.(int)
 	}
 	return decimals, known
 }
 
-// LearnDecimals asks for the decimals of contracts that are not known yet. That of a piece
+// LoadDecimals asks for the decimals of contracts that are not known yet. That of a piece
 // may have none, and what cannot be read now is asked for again: without decimals, only
 // pieces count.
-func (t *tokens) LearnDecimals(ctx context.Context, contracts ...common.Address) {
+func (t *tokens) LoadDecimals(ctx context.Context, contracts ...common.Address) {
 	for _, token := range contracts {
 		if _, known := t.DecimalsOf(token); known {
 			continue
 		}
 		if decimals, err := Decimals(ctx, t.chain, token); err == nil {
-			t.learned.Store(token, decimals)
+			t.loaded.Store(token, decimals)
 		}
 	}
 }

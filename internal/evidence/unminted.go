@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
-	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 
@@ -17,20 +16,6 @@ type orderFinder interface {
 	OrderByTransaction(ctx context.Context, hash common.Hash) (ramp.Order, error)
 	NewestSuccess(ctx context.Context, network ramp.Network) (ramp.Order, error)
 }
-
-// Skew is how much earlier than its order a transaction may be, because the clocks of the
-// game and the chain differ.
-const Skew = 15 * time.Minute
-
-const (
-	// MaxDelay is how long after its transaction the result of an order can come: 12
-	// hours of deliveries (interface 8), and one to spare.
-	MaxDelay = 13 * time.Hour
-
-	// MaxAhead is how much earlier than its order a transaction is looked for: the clock of a server can
-	// be ahead by hours.
-	MaxAhead = 24 * time.Hour
-)
 
 // maxMints is how many transactions are read for one order.
 const maxMints = 1000
@@ -48,7 +33,7 @@ func (p *Prover) Unminted(
 	if err := p.begin(ctx, finder, order, failed, &search); err != nil {
 		return false, err
 	}
-	moves, err := Look(ctx, p.Chain, search)
+	moves, err := FindMoves(ctx, p.Chain, search)
 	switch {
 	case err != nil:
 		return false, err

@@ -21,13 +21,6 @@ type Shop struct {
 	Begin time.Time
 }
 
-// Product is what the shop sells.
-var Product = func() ramp.Product {
-	intent := request().Intent
-	return ramp.Product{Name: "gold", Token: intent.Token, MintFeeBps: 200, Materials: intent.Materials,
-		Outputs: intent.Outputs}
-}()
-
 func NewShop(t *testing.T) *Shop {
 	t.Helper()
 	s := &Shop{Studio: &Studio{Gold: 100_000}}

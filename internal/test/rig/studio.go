@@ -143,14 +143,3 @@ func (d *Studio) Record(t *testing.T) (record map[string]any) {
 // Placer starts an order, such as Mint and Burn of a ramptest.Service.
 type Placer = func(context.Context, uuid.UUID, ramp.Session, ramp.Amount, ...ramptest.Fault) (*ramptest.Order,
 	error)
-
-// anyTerms accept every order.
-var anyTerms, _ = ramp.NewTerms(ramp.TermsConfig{Any: true})
-
-// request is an initialize call for one gold a token.
-func request() ramp.InitializeRequest {
-	item := []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100),
-		IconURL: "https://example.com/gold.png"}}
-	return ramp.InitializeRequest{Intent: ramp.InitializeIntent{Network: ramp.Testnet, ProjectID: "project-1",
-		Token: "0x00000000000000000000000000000000000070c3", Materials: item, Outputs: item}}
-}

@@ -69,9 +69,9 @@ func (w *Witness) filter() ramp.LogFilter {
 		Topics: movesOf(w.Order.Direction, user)}
 }
 
-// Look makes a search. The queries that list what it looks for also list the witnesses of its
+// FindMoves makes a search. The queries that list what it looks for also list the witnesses of its
 // direction and blocks. The others are asked for beside them, in the same requests.
-func Look(ctx context.Context, chain *ramp.RPC, s Search) (*Moves, error) {
+func FindMoves(ctx context.Context, chain *ramp.RPC, s Search) (*Moves, error) {
 	tokens, accounts := slices.Clone(s.Tokens), []common.Address{s.Account}
 	var beside []*Witness
 	for _, w := range s.Witnesses {

@@ -326,7 +326,7 @@ func TestWhatWasIssuedIsNotGivenBack(t *testing.T) {
 }
 
 // What it costs a node to say that nothing was minted. The request for the receipt comes on top.
-func TestALookAsksTheNodeLittle(t *testing.T) {
+func TestASearchAsksTheNodeLittle(t *testing.T) {
 	for _, age := range []time.Duration{time.Minute, time.Hour, 13 * time.Hour} {
 		n := newNode()
 		witness := orderOf(ramp.Burn, 3)

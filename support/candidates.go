@@ -1,0 +1,199 @@
+package support
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/big"
+	"slices"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/evidence"
+	"github.com/token-ramp/ramp-go/internal/orderlist"
+	"github.com/token-ramp/ramp-go/internal/trade"
+	"github.com/token-ramp/ramp-go/rampbooks"
+)
+
+// found is a transaction that may be an order's own, as the node shows it.
+type found struct {
+	logs    []ramp.Log // of what it moved for the user
+	sent    ramp.Transaction
+	receipt ramp.Receipt
+	block   ramp.Block
+	unread  error // why the node does not return it, or nil
+}
+
+// addCandidates makes candidates of transactions, best first.
+func (o *Orders) addCandidates(ctx context.Context, report *Report, transactions []found) error {
+	order := &report.Order
+	others, err := o.waitingOf(ctx, order)
+	if err != nil {
+		return err
+	}
+	this := o.tradeOf(order)
+	far := map[common.Hash]*big.Int{} // from the amount of the order
+	for i := range transactions {
+		tx := &transactions[i]
+		if tx.unread != nil {
+			c := tx.hidden()
+			far[c.Hash], report.Candidates = new(big.Int), append(report.Candidates, c)
+			continue
+		}
+		c, err := o.candidateOf(ctx, order, &tx.sent, &tx.receipt)
+		if err != nil {
+			return err
+		}
+		c.Time = evidence.TimeOf(tx.block.Timestamp)
+		far[c.Hash] = new(big.Int)
+		if moved := movedBy(&c.Evidence); moved != nil && this.Units != nil {
+			far[c.Hash].Sub(this.Units, moved)
+			c.OtherAmount = !this.Fits(moved)
+		}
+		isTimely := func(order *ramp.Order) bool { return !c.Time.Before(order.AcceptedAt.Add(-skew)) }
+		explained := false // by an older order that waits
+		for _, other := range others {
+			if _, unproven := o.prover.Check(&other, &tx.sent, &tx.receipt); unproven == nil {
+				c.AlsoProves = append(c.AlsoProves, other.UUID)
+				explained = explained || isTimely(&other)
+			}
+		}
+		if !isTimely(order) {
+			if c.Objection == "" || explained {
+				continue
+			}
+			age := order.AcceptedAt.Sub(c.Time).Round(time.Minute)
+			c.Objection += fmt.Sprintf(", and is %s older than the order: "+
+				"the clock of the server may have been ahead", age)
+		}
+		report.Candidates = append(report.Candidates, *c)
+	}
+	slices.SortStableFunc(report.Candidates, func(a, b Candidate) int { // those with an objection first
+		order := cmp.Compare(min(1, len(b.Objection)), min(1, len(a.Objection)))
+		return cmp.Or(order, cmp.Compare(min(1, len(a.Unproven)), min(1, len(b.Unproven))),
+			far[a.Hash].CmpAbs(far[b.Hash]), cmp.Compare(a.Block, b.Block))
+	})
+	return nil
+}
+
+// hidden returns the candidate that the node lists, and does not return.
+func (tx *found) hidden() Candidate {
+	const problem = "the node lists its events, and does not return it"
+	c := Candidate{Hash: tx.logs[0].TransactionHash, Time: evidence.TimeOf(tx.logs[0].BlockTimestamp),
+		Hidden: tx.unread.Error(), Unproven: problem + ": " + tx.unread.Error(), Objection: problem}
+	c.Block, _ = tx.logs[0].BlockNumber.Uint64()
+	for i := range tx.logs {
+		if t, ok := tx.logs[i].Transfer(); ok {
+			c.Transfers = append(c.Transfers, t)
+		}
+	}
+	return c
+}
+
+// candidateOf returns what is known of a transaction.
+func (o *Orders) candidateOf(ctx context.Context, order *ramp.Order, sent *ramp.Transaction,
+	receipt *ramp.Receipt) (*Candidate, error) {
+	c := &Candidate{Hash: sent.Hash}
+	c.Block, _ = receipt.BlockNumber.Uint64()
+	var unproven error
+	if c.Evidence, unproven = o.prover.Check(order, sent, receipt); unproven != nil {
+		c.Unproven = unproven.Error()
+	}
+	tokens := evidence.ContractsOf(order)
+	for _, transfer := range receipt.Transfers() {
+		if slices.Contains(tokens, transfer.Token) {
+			c.Transfers = append(c.Transfers, transfer)
+		}
+	}
+	c.Objection = c.objection(order, o.prover)
+	other, err := o.endedOther(ctx, order.UUID, sent.Hash)
+	if other != nil {
+		c.EndedOther = &other.UUID
+		if o.endedRightly(order, other, sent, receipt) {
+			c.Objection = ""
+		}
+	}
+	return c, err
+}
+
+// objection returns why a transaction may be the order's own, whatever Proof misses.
+func (c *Candidate) objection(order *ramp.Order, proof *evidence.Prover) string {
+	ofRamp := func(a common.Address) bool {
+		return a == common.Address{} ||
+			slices.Contains(proof.Contracts, a)
+	}
+	moves := func(may func(t *ramp.Transfer) bool) bool {
+		return slices.ContainsFunc(c.Transfers, func(t ramp.Transfer) bool {
+			return !evidence.IsDust(&t) && may(&t)
+		})
+	}
+	user := common.HexToAddress(order.UserAddress)
+	switch e := &c.Evidence; {
+	case c.Unproven == "":
+		return "it proves that the order has ended so"
+	case slices.Contains(proof.Payers, e.From), slices.Contains(proof.Payers, e.FeePayer),
+		e.To != nil && slices.Contains(proof.Contracts, *e.To) &&
+			!slices.Contains(evidence.ContractsOf(order), *e.To): // where every transfer goes
+		return "the ramp sent it, paid for it or received it"
+	case moves(func(t *ramp.Transfer) bool { return ofRamp(t.From) || ofRamp(t.To) }):
+		return "it moved the token from or to the zero address or a contract of the ramp"
+	case len(proof.Payers) == 0 && moves(func(t *ramp.Transfer) bool {
+		return (order.Direction == ramp.Mint && t.To == user) ||
+			(order.Direction == ramp.Burn && t.From == user)
+	}):
+		return "it moved the token as the order does, and without Proof.Payers nobody knows whether it is " +
+			"the ramp's"
+	default:
+		return ""
+	}
+}
+
+// endedRightly reports whether a transaction is that of another order: it proves its end, and
+// its amount does not fit this order better.
+func (o *Orders) endedRightly(order, other *ramp.Order, sent *ramp.Transaction, receipt *ramp.Receipt) bool {
+	if other.State != ramp.OrderSucceeded {
+		return false
+	}
+	e, err := o.prover.Check(other, sent, receipt)
+	if err != nil {
+		return false
+	}
+	moved, this, that := movedBy(&e), o.tradeOf(order), o.tradeOf(other)
+	same := this.User == that.User && this.Token == that.Token && this.Direction == that.Direction
+	return that.Fits(moved) && !(same && this.Fits(moved) && this.Units.Cmp(that.Units) < 0)
+}
+
+// tradeOf returns what an order trades, in pieces if nobody knows the decimals of its token.
+func (o *Orders) tradeOf(order *ramp.Order) *trade.Order {
+	offers := make([]trade.Offer, len(o.config.Products))
+	for i, offer := range o.config.Products {
+		offers[i] = trade.Offer(offer)
+	}
+	game := trade.NewCatalog(nil, offers)
+	for _, token := range evidence.ContractsOf(order) {
+		game.Decimals[token], _ = o.prover.DecimalsOf(token)
+	}
+	return game.Order(*order)
+}
+
+// movedBy returns how much of the order's token moved, in units or pieces, or nil.
+func movedBy(e *ramp.Evidence) *big.Int {
+	if len(e.TokenIDs) > 0 {
+		return big.NewInt(int64(len(e.TokenIDs)))
+	}
+	return e.Units
+}
+
+// waitingOf returns the other orders of an order's user that wait, if the store can list them.
+func (o *Orders) waitingOf(ctx context.Context, order *ramp.Order) ([]ramp.Order, error) {
+	ledger, ok := o.config.Store.(rampbooks.OrderLister)
+	if !ok {
+		return nil, nil
+	}
+	all, err := o.scope.All(orderlist.Of(ctx, ledger.UserOrders, order.UserAddress))
+	return slices.DeleteFunc(all, func(other ramp.Order) bool {
+		return other.UUID == order.UUID || other.State != ramp.OrderAccepted || orderlist.IsDamaged(&other)
+	}), err
+}

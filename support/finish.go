@@ -1,0 +1,155 @@
+package support
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
+
+	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/evidence"
+	"github.com/token-ramp/ramp-go/internal/invalid"
+	"github.com/token-ramp/ramp-go/rampbooks"
+	"github.com/token-ramp/ramp-go/rampproof"
+)
+
+// Finish ends an order as a transaction ended, if the service does not deliver its result: a
+// failed mint gives back, and a successful burn grants. [Config].Proof is required, whose
+// confirmations the transaction must have. If it does not prove the end of the order, the
+// error wraps [rampproof.ErrNotProven]; [Decision].AgainstEvidence overrides that. Before a
+// mint is given back, Finish looks for a transaction that minted it, and fails as
+// [Orders.Abandon] does. AgainstEvidence does not override a [*CandidateError] here.
+//
+// Who and why are logged and stored. If the order has ended otherwise, or another order has
+// ended by the transaction, the error is a [*ramp.ConflictError]. A result that comes later is
+// a repeat.
+func (o *Orders) Finish(
+	ctx context.Context, id uuid.UUID, transaction common.Hash, d Decision,
+) (ramp.Step, error) {
+	const done, failed = "ramp: order finished", "ramp: order not finished"
+	return o.decide(ctx, done, failed, id, d, func(reason string) (ramp.Step, error) {
+		if o.chain == nil {
+			return ramp.Step{}, invalid.Field("Config.Proof", "is required")
+		}
+		order, err := o.order(ctx, id)
+		if err != nil {
+			return ramp.Step{}, err
+		}
+		result, err := o.resultOf(ctx, &order, transaction)
+		if err != nil {
+			return ramp.Step{}, err
+		}
+		isMint := order.State == ramp.OrderAccepted && order.Direction == ramp.Mint
+		if isMint && result.Outcome() == ramp.OrderFailed {
+			if err := o.checkUnminted(ctx, &order, d); err != nil {
+				return ramp.Step{}, err
+			}
+		}
+		age, err := o.age(ctx, &order, &result.Receipt)
+		if err != nil {
+			return ramp.Step{}, err
+		}
+		return o.update(ctx, id, o.finishProven(result, age, reason, d))
+	})
+}
+
+// resultOf returns the result that the service would have sent of a transaction, which must be
+// confirmed.
+func (o *Orders) resultOf(
+	ctx context.Context, order *ramp.Order, transaction common.Hash,
+) (*ramp.Result, error) {
+	soon, cancel := context.WithTimeout(ctx, 10*time.Second) // it does not wait for confirmations
+	defer cancel()
+	sent, receipt, err := o.chain.WaitTransaction(soon, transaction, o.prover.Confirmations)
+	if err != nil {
+		return nil, err
+	}
+	o.prover.LoadDecimals(ctx, evidence.ContractsOf(order)...)
+	return &ramp.Result{
+		UUID: order.UUID, TxHash: transaction.Hex(), Receipt: *receipt, Transaction: sent,
+	}, nil
+}
+
+// finishProven returns the transition that ends an order by a result whose transaction is so much older,
+// if that proves its end, or the decision overrides that it does not.
+func (o *Orders) finishProven(
+	result *ramp.Result, age time.Duration, reason string, d Decision,
+) ramp.Transition {
+	finish := d.ending(ramp.Finish(result, o.config.Now()))
+	return func(stored *ramp.Order) (ramp.Step, error) {
+		step, err := finish(stored)
+		if err != nil || !step.New {
+			return step, err
+		}
+		step.Order.Reason = reason
+		var unproven error
+		step.Evidence, unproven = o.prover.Check(stored, result.Transaction, &result.Receipt)
+		if unproven == nil && age > skew {
+			unproven = fmt.Errorf("ramp: order %s: %w: it is %s older than the order",
+				result.UUID, rampproof.ErrNotProven, age.Round(time.Minute))
+		}
+		if unproven != nil && !d.AgainstEvidence {
+			return ramp.Step{}, unproven
+		}
+		return step, nil
+	}
+}
+
+// age returns how much older than an order its transaction is.
+func (o *Orders) age(ctx context.Context, order *ramp.Order, receipt *ramp.Receipt) (time.Duration, error) {
+	number, err := receipt.BlockNumber.Uint64()
+	if err != nil {
+		return 0, err
+	}
+	block, err := evidence.BlockAt(ctx, o.chain, ramp.AtBlock(number))
+	if err != nil {
+		return 0, err
+	}
+	return order.AcceptedAt.Sub(evidence.TimeOf(block.Timestamp)), nil
+}
+
+// checkUnminted returns an error before a mint is given back by its failed transaction, if another
+// one may have minted it.
+func (o *Orders) checkUnminted(ctx context.Context, order *ramp.Order, d Decision) error {
+	if d.fitting {
+		return fmt.Errorf("ramp: order %s: its transaction failed: only a person gives back", order.UUID)
+	}
+	early := d.Early || !d.AgainstEvidence // no other result will come if the transaction proves the failure
+	return o.checkUnused(ctx, order.UUID, Decision{WithoutEvidence: d.WithoutEvidence, Early: early})
+}
+
+// FinishFitting ends the orders of findings that are marked as Fitting, each with its
+// transaction, as [Orders.Finish] does: a burn is granted, and a mint is marked as
+// succeeded. books are those that [rampbooks.Reconciler.Reconcile] has just returned. Nothing is given
+// back. It goes on after an error, and returns the steps that were taken, and the errors.
+//
+// Nothing in this package calls it but the command finish, which a person runs, or a
+// scheduler; docs/books.md says what the latter costs.
+func (o *Orders) FinishFitting(
+	ctx context.Context, books *rampbooks.Reconciliation, d Decision,
+) ([]ramp.Step, error) {
+	if err := o.made(); err != nil {
+		return nil, err
+	}
+	if d.Settled != "" {
+		return nil, invalid.Field("Decision.Settled", "is for one order, which a person has looked at")
+	}
+	var steps []ramp.Step
+	var failed []error
+	d.AgainstEvidence, d.WithoutEvidence, d.fitting = false, false, true
+	for _, f := range books.Findings {
+		if !f.Fitting {
+			continue
+		}
+		step, err := o.Finish(ctx, f.Orders[0].UUID, f.Events[0].TxHash, d)
+		if err != nil {
+			failed = append(failed, fmt.Errorf("order %s was not ended: %w", f.Orders[0].UUID, err))
+			continue
+		}
+		steps = append(steps, step)
+	}
+	return steps, errors.Join(failed...)
+}
