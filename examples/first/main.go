@@ -74,13 +74,17 @@ func products() []ramp.Product {
 	}}
 }
 
-func main() {
-	g := &game{
+// newGame returns the game with what alice owns.
+func newGame() *game {
+	return &game{
 		alice: ramp.Session{ID: "alice", Token: ramp.NewAccessToken("secret")},
 		items: map[string]int64{"gold": 1000, "gem": 10},
 	}
-	key := ramp.Must(ramp.TextKey(os.Getenv("RAMP_HMAC_KEY"))) // or Base64URLKey
-	signer := ramp.Must(ramp.NewKeySigner(os.Getenv("RAMP_VALIDATOR_KEY")))
+}
+
+// connect wires the game to the service: the handler answers the service's calls, and the client starts
+// orders.
+func (g *game) connect(url string, key ramp.HMACKey, signer *ramp.Signer) (*ramp.Handler, *ramp.Client) {
 	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{
 		ProjectID: "project-1",
 		Network:   ramp.Testnet,
@@ -94,10 +98,18 @@ func main() {
 		Signer:  signer,
 	}))
 	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{
-		URL:   os.Getenv("RAMP_API_URL"),
+		URL:   url,
 		Key:   key,
 		Terms: terms,
 	}))
+	return handler, client
+}
+
+func main() {
+	g := newGame()
+	key := ramp.Must(ramp.TextKey(os.Getenv("RAMP_HMAC_KEY"))) // or Base64URLKey
+	signer := ramp.Must(ramp.NewKeySigner(os.Getenv("RAMP_VALIDATOR_KEY")))
+	handler, client := g.connect(os.Getenv("RAMP_API_URL"), key, signer)
 
 	// The game's client would open the page in a webview. Its address holds the access token.
 	play := func(w http.ResponseWriter, r *http.Request) {

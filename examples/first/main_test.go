@@ -1,15 +1,78 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"maps"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest"
 )
+
+// The service delivers each result at least once. Here it does three times, and each effect happens once.
+func TestFiveOrders(t *testing.T) {
+	g := newGame()
+	key, err := ramp.TextKey("key of the console")
+	require.NoError(t, err)
+	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
+	require.NoError(t, err)
+	server := httptest.NewUnstartedServer(nil)
+	t.Cleanup(server.Close)
+	service := ramptest.Start(t, ramptest.Config{
+		Key: key, Validator: signer.Address(), Game: "http://" + server.Listener.Addr().String()})
+	handler, client := g.connect(service.URL(), key, signer)
+	server.Config.Handler = handler
+	server.Start()
+
+	owns := func() string { // as the service reads it
+		player, err := service.Assets(t.Context(), g.alice)
+		require.NoError(t, err)
+		owned := map[string]string{}
+		for _, asset := range player.Assets {
+			owned[asset.ID] = asset.Balance.String()
+		}
+		return owned["gold"] + "/" + owned["gem"]
+	}
+	table := "What alice owns, as gold/gems:\n\n" +
+		"order                    tokens before   validated result  again   again\n"
+	for _, order := range []struct {
+		name    string
+		play    func(context.Context, uuid.UUID, ramp.Session, ramp.Amount, ...ramptest.Fault) (*ramptest.Order, error)
+		tokens  int64
+		outcome ramptest.Outcome
+		// What alice owns: before, when the game has approved the order, and after each delivery of its result.
+		before, validated, finished string
+	}{
+		{"mint", service.Mint, 1, ramptest.Succeeded, "1000/10", "900/9", "900/9"},
+		{"mint, transaction fails", service.Mint, 2, ramptest.Failed, "900/9", "700/7", "900/9"},
+		{"burn", service.Burn, 1, ramptest.Succeeded, "900/9", "900/9", "1000/10"},
+		{"burn, transaction fails", service.Burn, 1, ramptest.Failed, "1000/10", "1000/10", "1000/10"},
+		{"mint", service.Mint, 3, ramptest.Succeeded, "1000/10", "700/7", "700/7"},
+	} {
+		require.Equal(t, order.before, owns())
+		started, err := client.Initialize(t.Context(), ramp.InitializeRequest{Product: "chest"})
+		require.NoError(t, err)
+		played, err := order.play(t.Context(), started.UUID, g.alice, ramp.NewAmount(order.tokens))
+		require.NoError(t, err)
+		require.Equal(t, order.validated, owns())
+		row := fmt.Sprintf("%-24s %-6d %-8s %-9s", order.name, order.tokens, order.before, order.validated)
+		for range 3 {
+			require.NoError(t, service.Deliver(t.Context(), played, order.outcome))
+			require.Equal(t, order.finished, owns())
+			row += fmt.Sprintf(" %-7s", order.finished)
+		}
+		table += strings.TrimSpace(row) + "\n"
+	}
+	t.Log(table)
+}
 
 // Of two items, all are taken or none: the first one is not gone if the second is missing. A grant
 // reduces a debt and needs no item that is there.

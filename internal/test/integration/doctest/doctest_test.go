@@ -20,11 +20,11 @@ import (
 
 const root = "../../../.."
 
-// documents returns the paths of the Markdown files in the root and in docs.
+// documents returns the paths of the Markdown files that a reader of the root finds.
 func documents(t *testing.T) []string {
 	t.Helper()
 	var paths []string
-	for _, pattern := range []string{"*.md", "docs/*.md", "internal/test/*/*/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "examples/*.md", "internal/test/*/*/*.md"} {
 		found := ramp.Must(filepath.Glob(filepath.Join(root, pattern)))
 		require.NotEmpty(t, found)
 		for _, file := range found {

@@ -35,7 +35,7 @@ const changelog = `# Changelog
 
 // example returns the go.mod of an example that requires a version of the package.
 func example(version string) string {
-	return "module " + module + "/examples/gin\n\ngo 1.25.0\n\nrequire " + module + " " + version + "\n\nreplace " +
+	return "module " + module + "/examples/keys\n\ngo 1.25.0\n\nrequire " + module + " " + version + "\n\nreplace " +
 		module + " => ../..\n"
 }
 
@@ -52,7 +52,7 @@ func newRepository(t *testing.T) *repository {
 	r.write(".ci/release", string(script))
 	r.write(".ci/run", "#!/bin/sh\n")
 	r.write("CHANGELOG.md", changelog)
-	r.write("examples/gin/go.mod", example("v0.2.0"))
+	r.write("examples/keys/go.mod", example("v0.2.0"))
 	r.git("init", "-q", "--bare", "--template=", "../origin")
 	r.git("init", "-q", "-b", "main", "--template=")
 	r.git("remote", "add", "origin", "../origin")
@@ -162,7 +162,7 @@ func TestReleaseRejects(t *testing.T) {
 			want: "entries under Unreleased"},
 		"a heading without a link": {before: replaced("[0.2.0]: https", "[0.2.1]: https"), want: "no link for [0.2.0]"},
 		"examples of another version": {before: func(r *repository) {
-			r.write("examples/gin/go.mod", example("v0.1.0"))
+			r.write("examples/keys/go.mod", example("v0.1.0"))
 			r.publish()
 		}, want: "the examples now require v0.2.0; commit and push that"},
 		"tests that fail": {before: func(r *repository) { r.write(".ci/run", "#!/bin/sh\nexit 1\n"); r.publish() },
@@ -199,9 +199,9 @@ func TestReleaseMakesATag(t *testing.T) {
 	r := newRepository(t)
 	out, err := r.run(".ci/release", "v0.2.0")
 	require.NoError(t, err, out)
-	assert.Contains(t, out, "\tgit push origin v0.2.0\n\tgit push origin examples/gin/v0.2.0\n")
-	assert.Equal(t, "examples/gin/v0.2.0\nv0.2.0\n", r.git("tag"))
-	assert.Equal(t, r.git("rev-parse", "HEAD"), r.git("rev-parse", "examples/gin/v0.2.0^{commit}"))
+	assert.Contains(t, out, "\tgit push origin v0.2.0\n\tgit push origin examples/keys/v0.2.0\n")
+	assert.Equal(t, "examples/keys/v0.2.0\nv0.2.0\n", r.git("tag"))
+	assert.Equal(t, r.git("rev-parse", "HEAD"), r.git("rev-parse", "examples/keys/v0.2.0^{commit}"))
 	assert.Equal(t, "tag\n", r.git("cat-file", "-t", "v0.2.0"), "the tag is annotated")
 	assert.Equal(t, r.git("rev-parse", "HEAD"), r.git("rev-parse", "v0.2.0^{commit}"))
 	message := r.git("tag", "-l", "--format=%(contents)", "v0.2.0")
@@ -247,6 +247,21 @@ func TestTheREADMENamesEveryModule(t *testing.T) {
 			assert.Contains(t, named, example)
 		}
 	}
+}
+
+// examples/README.md has a line for each folder.
+func TestEveryExampleHasALine(t *testing.T) {
+	var folders, named []string
+	for _, entry := range ramp.Must(os.ReadDir(filepath.Join(root, "examples"))) {
+		if entry.IsDir() {
+			folders = append(folders, entry.Name())
+		}
+	}
+	rows := regexp.MustCompile(`(?m)^\| \[(\w+)\]`)
+	for _, row := range rows.FindAllStringSubmatch(read(t, "examples/README.md"), -1) {
+		named = append(named, row[1])
+	}
+	assert.ElementsMatch(t, folders, named)
 }
 
 // A nested module has the oldest go-ethereum, as the package requires it, or the

@@ -36,7 +36,7 @@ const (
 )
 
 var commands = []command{
-	{begins: "go run ./examples/quickstart", until: `^burn it +980/0 +980/0 +980/1 +980/1 +980/1 *$`},
+	{begins: "go test -v -run FiveOrders ./examples/first", until: `^ +mint +3 +1000/10 +700/7 +700/7 +700/7 +700/7$`},
 	{begins: "make test", skip: "it runs this test"},
 	{begins: "git clone https://github.com/token-ramp/ramp-go", skip: "the module is not published yet"},
 	{begins: "go mod edit -replace ", skip: readme},

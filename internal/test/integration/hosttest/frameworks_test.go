@@ -123,7 +123,8 @@ func TestTheTableHasTheSettingOfKratos(t *testing.T) {
 
 func TestTheTableHasTheSettingsOfFiber(t *testing.T) {
 	spaces := regexp.MustCompile(" +")
-	example := spaces.ReplaceAllString(string(ramp.Must(os.ReadFile("../../../../examples/fiber/main.go"))), " ")
+	code := ramp.Must(os.ReadFile("../../../../examples/frameworks/fiber/main.go"))
+	example := spaces.ReplaceAllString(string(code), " ")
 	named := 0
 	for _, setting := range settings(t, "Fiber") {
 		if name, _, isSetting := strings.Cut(setting, ": "); isSetting {
