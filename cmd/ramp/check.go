@@ -47,7 +47,7 @@ could be judged, or a case could not be tried or proves nothing.
 
 // checkFlags holds the flags of check.
 type checkFlags struct {
-	judge.Target
+	judge.Config
 	hmac                  keyFlags
 	key, address          string
 	login, uuids, restart string
@@ -382,7 +382,7 @@ func (f *checkFlags) judge(ctx context.Context) (*judge.Judge, error) {
 	if f.restart != "" {
 		f.Restart = f.restartServer
 	}
-	j, err := judge.New(f.Target)
+	j, err := judge.New(f.Config)
 	if err != nil {
 		return nil, err
 	}

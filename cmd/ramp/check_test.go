@@ -633,7 +633,7 @@ func TestALimitedLoginIsRepeatedOneAtATime(t *testing.T) {
 		_, _ = io.WriteString(w, "{}")
 	}))
 	defer server.Close()
-	f := &checkFlags{Target: judge.Target{Timeout: time.Minute}}
+	f := &checkFlags{Config: judge.Config{Timeout: time.Minute}}
 	at := must.Get(f.endpoint("-login", server.URL))(t)
 	login := func() {
 		assert.NoError(t, at.ask(t.Context(), nil, new(struct{}), func() bool { return true }, "an object"))

@@ -107,7 +107,7 @@ func TestTheJudge(t *testing.T) {
 	s := newTestServer()
 	server := httptest.NewServer(s.routes())
 	defer server.Close()
-	conformance.Test(t, conformance.Target{
+	conformance.Test(t, conformance.Server{
 		URL: server.URL, Key: s.key, Validator: s.signer.Address(), ProjectID: "project-1",
 		Token: products[0].Token, Amount: 400, Tokens: 4, // a game with one price
 		Asset: "item_gold", Second: "item_gem",

@@ -40,11 +40,11 @@ func TestTheJudgeFindsNothingAtARate(t *testing.T) {
 	conformance.Test(t, target)
 }
 
-func targetOf(t *testing.T, p *process) conformance.Target {
+func targetOf(t *testing.T, p *process) conformance.Server {
 	t.Helper()
 	key := ramp.Must(ramp.TextKey(hmacKey))
 	signer := ramp.Must(ramp.NewKeySigner(validatorKey))
-	return conformance.Target{
+	return conformance.Server{
 		URL:       p.url,
 		Key:       key,
 		Validator: signer.Address(),

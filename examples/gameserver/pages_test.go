@@ -147,7 +147,7 @@ func TestAPlayerTradesOnAPageOfTheirOwn(t *testing.T) {
 	owns(t, service, catalog, "1000000/9990")
 }
 
-// The judge follows: Target.UUID opens the page of each order.
+// The judge follows: Server.UUID opens the page of each order.
 func TestTheJudgeFindsNothingOnPages(t *testing.T) {
 	if raceDetector() {
 		t.Skip("the race detector has watched the judge on each database")

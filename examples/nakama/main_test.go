@@ -274,7 +274,7 @@ func TestTheJudgeFindsNothing(t *testing.T) {
 	key := ramp.Must(ramp.TextKey(hmacText))
 	signer := ramp.Must(ramp.NewKeySigner(validatorKey))
 	conformance.Test(t,
-		conformance.Target{URL: n.url, AssetsPath: "/ramp/assets", ValidatePath: "/ramp/validate",
+		conformance.Server{URL: n.url, AssetsPath: "/ramp/assets", ValidatePath: "/ramp/validate",
 			ResultPath: "/ramp/result",
 			Key:        key, Validator: signer.Address(), ProjectID: "project-1", Strict: true,
 			Token: "0x00000000000000000000000000000000000070c3", Asset: "gold", Amount: 20, Tokens: 2,

@@ -224,7 +224,7 @@ func (t *trial) off(then, now snapshot, want difference) difference {
 	return off
 }
 
-// settled waits until a balance is right, for at most Target.Settle. It returns the last
+// settled waits until a balance is right, for at most Config.Settle. It returns the last
 // snapshot if the balance is still wrong, and nil otherwise. If effects are known to
 // appear after their answers, the balance must still be right after one more effect
 // could have appeared.
@@ -338,7 +338,7 @@ const watchTime = 250 * time.Millisecond
 
 // outwait waits until the effect of the last call must have appeared: one and a half
 // times as long after its answer as the slowest effect took so far, but at most
-// Target.Settle.
+// Config.Settle.
 func (t *trial) outwait() {
 	lag := t.server.lag()
 	t.pause(min(lag+lag/2, t.Settle) - time.Since(t.ledger.lastCall()))

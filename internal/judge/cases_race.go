@@ -47,7 +47,7 @@ func raceCases() []Case {
 }
 
 // party returns several players, with what they own. There are fewer than a crowd if
-// Target.Player returns them again.
+// Config.Player returns them again.
 func (t *trial) party() []snapshot {
 	all := []snapshot{t.look(t.player)}
 	for len(all) < crowd && t.err == nil {

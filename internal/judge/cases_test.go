@@ -659,24 +659,24 @@ func TestWhatTheJudgeCannotDoIsUntried(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
 	for name, test := range map[string]struct {
-		change func(*judge.Target)
+		change func(*judge.Config)
 		want   string
 	}{
-		"no login": {func(target *judge.Target) {
+		"no login": {func(target *judge.Config) {
 			target.Player = func(context.Context, string) (ramp.Session, error) { return ramp.Session{}, broken }
 		}, "untried: no player is available: broken"},
-		"no restart": {func(target *judge.Target) {
+		"no restart": {func(target *judge.Config) {
 			target.Restart = func(context.Context) error { return broken }
 		}, "untried: the server could not be restarted: broken"},
-		"a restart that is none": {func(target *judge.Target) {
+		"a restart that is none": {func(target *judge.Config) {
 			target.Restart = func(context.Context) error { return nil }
 		}, "untried: nothing was restarted"},
-		"no UUID": {func(target *judge.Target) {
+		"no UUID": {func(target *judge.Config) {
 			target.UUID = func(context.Context, ramp.Session) (uuid.UUID, ramp.AccessToken, error) {
 				return uuid.Nil, ramp.AccessToken{}, broken
 			}
 		}, "untried: no UUID is available: broken"},
-		"a poor player": {func(target *judge.Target) { target.Asset, target.Amount = "item_gem", 1000 },
+		"a poor player": {func(target *judge.Config) { target.Asset, target.Amount = "item_gem", 1000 },
 			"untried: the player owns too little"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -756,24 +756,24 @@ func TestWhatTheTargetLacksIsSkipped(t *testing.T) {
 func TestAJudgeThatCannotWorkIsNotMade(t *testing.T) {
 	t.Parallel()
 	right := newStudio(t, mutant{}).target
-	for name, change := range map[string]func(*judge.Target){
-		"no URL":               func(target *judge.Target) { target.URL = "" },
-		"a relative URL":       func(target *judge.Target) { target.URL = "localhost:8080" },
-		"another scheme":       func(target *judge.Target) { target.URL = "ftp://localhost" },
-		"a password":           func(target *judge.Target) { target.URL = "http://me:secret@localhost" },
-		"a query":              func(target *judge.Target) { target.URL += "/?a=b" },
-		"a fragment":           func(target *judge.Target) { target.URL += "#a" },
-		"a URL for a path":     func(target *judge.Target) { target.ResultPath = "http://127.0.0.1/result" },
-		"a path of no slash":   func(target *judge.Target) { target.AssetsPath = "@192.0.2.1/assets" },
-		"a remote address":     func(target *judge.Target) { target.URL = "http://192.0.2.1" },
-		"a name":               func(target *judge.Target) { target.URL = "http://game.example.com" },
-		"no key":               func(target *judge.Target) { target.Key = ramp.HMACKey{} },
-		"no validator":         func(target *judge.Target) { target.Validator = common.Address{} },
-		"no player":            func(target *judge.Target) { target.Player = nil },
-		"an amount below 0":    func(target *judge.Target) { target.Amount = -1 },
-		"a large amount":       func(target *judge.Target) { target.Amount = 100_000_001 },
-		"a large token amount": func(target *judge.Target) { target.Tokens = 100_000_001 },
-		"one asset twice":      func(target *judge.Target) { target.Asset, target.Second = "a", "a" },
+	for name, change := range map[string]func(*judge.Config){
+		"no URL":               func(target *judge.Config) { target.URL = "" },
+		"a relative URL":       func(target *judge.Config) { target.URL = "localhost:8080" },
+		"another scheme":       func(target *judge.Config) { target.URL = "ftp://localhost" },
+		"a password":           func(target *judge.Config) { target.URL = "http://me:secret@localhost" },
+		"a query":              func(target *judge.Config) { target.URL += "/?a=b" },
+		"a fragment":           func(target *judge.Config) { target.URL += "#a" },
+		"a URL for a path":     func(target *judge.Config) { target.ResultPath = "http://127.0.0.1/result" },
+		"a path of no slash":   func(target *judge.Config) { target.AssetsPath = "@192.0.2.1/assets" },
+		"a remote address":     func(target *judge.Config) { target.URL = "http://192.0.2.1" },
+		"a name":               func(target *judge.Config) { target.URL = "http://game.example.com" },
+		"no key":               func(target *judge.Config) { target.Key = ramp.HMACKey{} },
+		"no validator":         func(target *judge.Config) { target.Validator = common.Address{} },
+		"no player":            func(target *judge.Config) { target.Player = nil },
+		"an amount below 0":    func(target *judge.Config) { target.Amount = -1 },
+		"a large amount":       func(target *judge.Config) { target.Amount = 100_000_001 },
+		"a large token amount": func(target *judge.Config) { target.Tokens = 100_000_001 },
+		"one asset twice":      func(target *judge.Config) { target.Asset, target.Second = "a", "a" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			target := right
@@ -791,11 +791,11 @@ func TestAJudgeThatCannotWorkIsNotMade(t *testing.T) {
 func TestWhereThereIsNothingThereIsNothingToJudge(t *testing.T) {
 	t.Parallel()
 	target := newStudio(t, mutant{}).target
-	for name, change := range map[string]func(*judge.Target){
-		"no server":     func(target *judge.Target) { target.URL = "http://127.0.0.1:1" },
-		"an empty pool": func(target *judge.Target) { target.Player = judge.Pool() },
-		"a poor player": func(target *judge.Target) { target.Asset, target.Amount = "item_gem", 1000 },
-		"another path":  func(target *judge.Target) { target.AssetsPath = "/assets" },
+	for name, change := range map[string]func(*judge.Config){
+		"no server":     func(target *judge.Config) { target.URL = "http://127.0.0.1:1" },
+		"an empty pool": func(target *judge.Config) { target.Player = judge.Pool() },
+		"a poor player": func(target *judge.Config) { target.Asset, target.Amount = "item_gem", 1000 },
+		"another path":  func(target *judge.Config) { target.AssetsPath = "/assets" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			target := target

@@ -25,7 +25,7 @@ func ExampleJudge_Try() {
 		fmt.Println(err)
 		return
 	}
-	j, err := judge.New(judge.Target{
+	j, err := judge.New(judge.Config{
 		URL:       server.URL,
 		Key:       key,
 		Validator: [20]byte{1},

@@ -597,7 +597,7 @@ type studio struct {
 	signer *ramp.Signer
 	server *httptest.Server
 	wires  *wires // the network, if it is in memory
-	target judge.Target
+	target judge.Config
 }
 
 // newStudio starts one. Its network is in memory if wires are given.
@@ -636,7 +636,7 @@ func newStudio(t testing.TB, m mutant, wires ...*wires) *studio {
 		t.Cleanup(s.wires.running.Wait)
 	}
 	t.Cleanup(func() { close(s.game.closed) })
-	s.target = judge.Target{
+	s.target = judge.Config{
 		URL: s.server.URL, Key: s.key, Validator: s.signer.Address(), ProjectID: "project-1",
 		Player: s.game.login, Restart: s.restart, Strict: true,
 		Settle: time.Millisecond, // nothing follows its answer here, unless a test says so

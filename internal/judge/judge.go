@@ -32,8 +32,8 @@ type Judge struct {
 }
 
 // New returns a judge of the target. It makes no calls.
-func New(target Target) (*Judge, error) {
-	j := &Judge{target: settings{Target: target}, opening: make(map[string]Verdict)}
+func New(target Config) (*Judge, error) {
+	j := &Judge{target: settings{Config: target}, opening: make(map[string]Verdict)}
 	if err := j.target.complete(); err != nil {
 		return nil, err
 	}
@@ -328,7 +328,7 @@ func (j *Judge) revive(ctx context.Context) bool {
 }
 
 // lookFor checks whether a server that did not answer a case about a player still answers.
-// A supervisor has a few seconds to restart it, or fewer if Target.Timeout is short. A
+// A supervisor has a few seconds to restart it, or fewer if Config.Timeout is short. A
 // layer before it has longer, because a circuit breaker stays open for some seconds.
 func (j *Judge) lookFor(ctx context.Context, c Case, player ramp.Session, layer bool) {
 	if j.Err() != nil {

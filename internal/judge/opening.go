@@ -297,7 +297,7 @@ var mintCauses = []cause{
 	{"the game has no mints (-only burn)", "MINT METHOD TYPE DIRECTION", nil, always},
 	{"the item ID is not ASCII, and something decodes the body with losses before the HMAC is verified",
 		"HMAC MAC SIGNATURE", nil, ifUnicode},
-	{"the server approves only UUIDs of its own initialize calls (-uuid; in Go, Target.UUID)",
+	{"the server approves only UUIDs of its own initialize calls (-uuid; in Go, Server.UUID)",
 		"UUID ORDER REQUEST EXPIRED", nil, always},
 	{
 		"the server expects another wallet than the judge's (-login may name it), or verifies the " +

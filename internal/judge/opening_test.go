@@ -16,7 +16,7 @@ import (
 )
 
 // opened is what the opening says of a server.
-func opened(t *testing.T, target judge.Target) error {
+func opened(t *testing.T, target judge.Config) error {
 	t.Helper()
 	j, err := judge.New(target)
 	require.NoError(t, err)
@@ -31,13 +31,13 @@ func TestTheCausesFollowTheAnswer(t *testing.T) {
 	code := func(status int, code string) mutant { return always(status, no(code)) }
 	for name, c := range map[string]struct {
 		mutant
-		change func(*judge.Target)
+		change func(*judge.Config)
 		first  string
 	}{
 		"another project": {code(400, "INVALID_PROJECT_ID"), nil, "the project is wrong (-project)"},
 		"no such path": {always(404, "404 page not found"), nil,
 			"the path of the endpoint is wrong (-validate)"},
-		"no such path, typed": {mutant{}, func(target *judge.Target) { target.ValidatePath = "/api/validat" },
+		"no such path, typed": {mutant{}, func(target *judge.Config) { target.ValidatePath = "/api/validat" },
 			"the path of the endpoint is wrong (-validate)"},
 		"a page":      {always(200, "<html>"), nil, "the path of the endpoint is wrong (-validate)"},
 		"another key": {code(401, "UNAUTHORIZED"), nil, "the HMAC key is wrong (-key-file)"},

@@ -13,7 +13,7 @@ import (
 // Run tries cases, up to parallel of them or of their inputs at the same time, and returns
 // their verdicts in the order of the cases. It calls done with each verdict as soon as it
 // is known, one call at a time; done may be nil. Concurrent cases need different players.
-// Once Target.Player returns a player that another case is using, Run tries one case at a
+// Once Config.Player returns a player that another case is using, Run tries one case at a
 // time. What several players do at once is tried first. If it mixes, the rest is tried one
 // case at a time, because anything could fail otherwise. If ctx is canceled, the result
 // omits the cases that were not finished.

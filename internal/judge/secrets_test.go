@@ -67,13 +67,13 @@ func TestAVerdictHoldsNoSecret(t *testing.T) {
 		assert.NotContains(t, err.Error(), "WRONG "+key)
 	}
 	// What others say is redacted, even if they say it before the server does.
-	for _, change := range []func(*judge.Target){
-		func(target *judge.Target) {
+	for _, change := range []func(*judge.Config){
+		func(target *judge.Config) {
 			target.Player = func(context.Context, string) (ramp.Session, error) {
 				return ramp.Session{}, errors.New("\x1b no player for the%20key%20of%20the%20console")
 			}
 		},
-		func(target *judge.Target) {
+		func(target *judge.Config) {
 			target.UUID = func(context.Context, ramp.Session) (uuid.UUID, ramp.AccessToken, error) {
 				return uuid.Nil, ramp.AccessToken{}, errors.New("\x1b no UUID for the+key+of+the+console")
 			}

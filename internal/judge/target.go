@@ -20,8 +20,9 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// Target is that of package ramptest/conformance, which says what its fields mean.
-type Target struct {
+// Config describes the server to judge. It is the Server of package ramptest/conformance, which says what its
+// fields mean.
+type Config struct {
 	URL         string
 	AllowRemote bool
 
@@ -54,7 +55,7 @@ type Target struct {
 
 // settings are a target with its defaults, and what the caller has set.
 type settings struct {
-	Target
+	Config
 	given struct{ token, rate, amount, uuid bool }
 }
 
@@ -70,7 +71,7 @@ const (
 	aRate
 )
 
-// Pool returns a Target.Player that returns the sessions in turn, again and again.
+// Pool returns a Config.Player that returns the sessions in turn, again and again.
 // Cases with two players need at least two sessions, of different users with
 // different tokens.
 func Pool(sessions ...ramp.Session) func(context.Context, string) (ramp.Session, error) {
@@ -111,10 +112,10 @@ func (t *settings) complete() error {
 	case !slices.Contains([]string{"", "mint", "burn"}, t.Only):
 		wrong = "Only (-only) must be mint or burn"
 	case t.Asset != "" && t.Asset == t.Second:
-		wrong = "Second (-second-asset) must be another asset than Target.Asset (-asset)"
+		wrong = "Second (-second-asset) must be another asset than Server.Asset (-asset)"
 	}
 	if wrong != "" {
-		return errors.New("conformance: Target." + wrong)
+		return errors.New("conformance: Server." + wrong)
 	}
 	for name, values := range t.Header {
 		canonical := textproto.CanonicalMIMEHeaderKey(name)
@@ -122,7 +123,7 @@ func (t *settings) complete() error {
 			slices.Contains([]string{"X-Hmac-Signature", "Content-Type", "Content-Length", "Host"},
 				canonical) {
 			return fmt.Errorf(
-				"conformance: Target.Header (-header) must not contain %s, because the "+
+				"conformance: Server.Header (-header) must not contain %s, because the "+
 					"judge sets it", canonical)
 		}
 		t.Secrets = append(slices.Clone(t.Secrets), values...)
@@ -136,7 +137,7 @@ func (t *settings) complete() error {
 		if err != nil || !strings.HasPrefix(path, "/") || full.Host != base.Host {
 			return errors.New(
 				"conformance: an endpoint must be a path that begins with /, such as /api/assets; the " +
-					"server's address belongs in Target.URL (-url)")
+					"server's address belongs in Server.URL (-url)")
 		}
 	}
 	if t.Unique {

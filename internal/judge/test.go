@@ -3,7 +3,7 @@ package judge
 import "testing"
 
 // Test runs all cases as subtests.
-func Test(t *testing.T, target Target) {
+func Test(t *testing.T, target Config) {
 	t.Helper()
 	judge, err := New(target)
 	if err != nil {

@@ -51,7 +51,7 @@ func (t *trial) begin() {
 	}
 }
 
-// newPlayer gets a player from Target.Player.
+// newPlayer gets a player from Config.Player.
 func (t *trial) newPlayer() ramp.Session {
 	if t.err != nil {
 		return ramp.Session{}

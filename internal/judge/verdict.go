@@ -15,7 +15,7 @@ const (
 	Failed   Outcome = "failed"
 	Noted    Outcome = "noted"    // a SHOULD that failed but does not count
 	Unproven Outcome = "unproven" // it proves nothing until a basic ability works; see Verdict.Until
-	Waived   Outcome = "waived"   // Target.Waive matches it
+	Waived   Outcome = "waived"   // Config.Waive matches it
 	Skipped  Outcome = "skipped"  // the target lacks what it needs
 	// the judge could not try it: the login or the restart failed, or the server was unreachable
 	Untried Outcome = "untried"

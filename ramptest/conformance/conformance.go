@@ -25,21 +25,21 @@ import (
 	"github.com/token-ramp/ramp-go/internal/judge"
 )
 
-// Test judges the server of the target in a test. Each case is a subtest named by its ID.
-// A failed MUST fails the test. A failed SHOULD is only logged, unless the target is strict
+// Test judges a server in a test. Each case is a subtest named by its ID.
+// A failed MUST fails the test. A failed SHOULD is only logged, unless Strict is set
 // or the failure gives assets away. A case that could not be tried fails the test too, so
 // that it is not mistaken for a pass.
 //
 // Some cases prove nothing until a basic ability works, such as giving back after a failed mint.
 // Without the ability these subtests are skipped, and the test itself fails, even if -run selects
 // other subtests. The test ends when the server stops answering.
-func Test(t *testing.T, target Target) {
+func Test(t *testing.T, server Server) {
 	t.Helper()
-	judge.Test(t, judge.Target(target))
+	judge.Test(t, judge.Config(server))
 }
 
-// Target describes the server to judge, with its settings in the service console.
-type Target struct {
+// Server describes the server to judge, with its settings in the service console.
+type Server struct {
 	// URL is the base URL of the server. It is required. It must be a loopback
 	// address unless AllowRemote is set, because the judge moves assets. The judge
 	// calls no other host.

@@ -14,7 +14,7 @@ import (
 // A test server runs beside the test, and has a login for new players.
 func ExampleTest() {
 	TestServer := func(t *testing.T) {
-		conformance.Test(t, conformance.Target{
+		conformance.Test(t, conformance.Server{
 			URL:       "http://127.0.0.1:8080",
 			Key:       ramp.Must(ramp.TextKey(os.Getenv("RAMP_HMAC_KEY"))),
 			Validator: common.HexToAddress("0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb"),

@@ -38,8 +38,8 @@ func on(build func(*game.Server) *fiber.App) func(context.Context, *game.Server,
 const longToken = 140 // UUIDs
 
 // target is what the judge is told. Its players have tokens of so many UUIDs.
-func target(s *gametest.Studio, token int) conformance.Target {
-	return conformance.Target{URL: s.URL, Key: s.Key, Validator: s.Signer.Address(), ProjectID: "project-1",
+func target(s *gametest.Studio, token int) conformance.Server {
+	return conformance.Server{URL: s.URL, Key: s.Key, Validator: s.Signer.Address(), ProjectID: "project-1",
 		Token: game.Products[0].Token, Asset: "item_gold", Amount: 100, Tokens: 1,
 		Strict: true, Settle: time.Millisecond, Late: time.Millisecond, // every effect comes before its answer
 		Player: func(_ context.Context, name string) (ramp.Session, error) {

@@ -29,10 +29,10 @@ var updateAPI = flag.Bool("update-api", false, "write the golden files of the ex
 func TestExportedAPI(t *testing.T) {
 	for _, dir := range publicPackages(t) {
 		t.Run(dir, func(t *testing.T) {
-			file := path.Join(dir, "testdata/api.txt")
+			file := goldenAPI(dir)
 			got := exportedAPI(t, dir)
 			if *updateAPI {
-				require.NoError(t, os.MkdirAll(filepath.Join(root, dir, "testdata"), 0o755))
+				require.NoError(t, os.MkdirAll(filepath.Join(root, path.Dir(file)), 0o755))
 				require.NoError(t, os.WriteFile(filepath.Join(root, file), []byte(got), 0o644))
 			}
 			want, _ := os.ReadFile(filepath.Join(root, file)) // none: everything is new
@@ -70,17 +70,59 @@ func publicPackages(t *testing.T) (dirs []string) {
 	return dirs
 }
 
-// docs/compatibility.md lists the golden file of each public package, and no other.
-func TestThePromiseNamesEveryPackage(t *testing.T) {
-	var want, listed []string
-	for _, dir := range publicPackages(t) {
-		want = append(want, "../"+path.Join(dir, "testdata/api.txt"))
+// core are the packages that a server needs to connect a game. All other public packages are the kit. What a
+// version promises is not the same for both: see docs/compatibility.md.
+var core = []string{".", "rampsql", "rampproof"}
+
+// goldenAPI returns the file with the exported names of a package.
+func goldenAPI(dir string) string {
+	part := "kit"
+	if slices.Contains(core, dir) {
+		part = "core"
 	}
-	for _, link := range regexp.MustCompile(`\((\S+/api\.txt)\)`).FindAllStringSubmatch(read(t,
-		"docs/compatibility.md"), -1) {
-		listed = append(listed, link[1])
+	name := strings.Replace(dir, ".", "ramp", 1)
+	return "testdata/api/" + part + "/" + strings.ReplaceAll(name, "/", "-") + ".txt"
+}
+
+// docs/compatibility.md lists the golden file of each public package, and no other, and there is no other.
+func TestThePromiseNamesEveryPackage(t *testing.T) {
+	var want, listed, there []string
+	for _, dir := range publicPackages(t) {
+		want = append(want, goldenAPI(dir))
+	}
+	for _, row := range regexp.MustCompile(`(?m)^\| .* \| (core|kit) \| .*\(\.\./(\S+\.txt)\) \|$`).FindAllStringSubmatch(
+		read(t, "docs/compatibility.md"), -1) {
+		listed = append(listed, row[2])
+		assert.Equal(t, row[1], path.Base(path.Dir(row[2])))
 	}
 	assert.ElementsMatch(t, want, listed)
+	for _, file := range ramp.Must(filepath.Glob(filepath.Join(root, "testdata/api/*/*"))) {
+		there = append(there, filepath.ToSlash(ramp.Must(filepath.Rel(root, file))))
+	}
+	assert.ElementsMatch(t, want, there)
+}
+
+// The README and docs/compatibility.md have the same two rows.
+func TestTheREADMEPromisesTheSame(t *testing.T) {
+	rows := regexp.MustCompile(`(?m)^\| \*\*(core|kit)\*\*.*$`)
+	promised := rows.FindAllString(read(t, "docs/compatibility.md"), -1)
+	require.Len(t, promised, 2)
+	assert.Equal(t, promised, rows.FindAllString(read(t, "README.md"), -1))
+	for _, dir := range core {
+		assert.Contains(t, promised[0], "`"+strings.Replace(dir, ".", "ramp", 1)+"`")
+	}
+}
+
+// Who imports the core links nothing of the kit.
+func TestTheCoreStandsAlone(t *testing.T) {
+	t.Chdir(root)
+	for _, dir := range core {
+		for _, p := range goList(t, ".", "CGO_ENABLED=1", "./"+dir) {
+			name, ours := strings.CutPrefix(p.ImportPath, module+"/")
+			assert.True(t, !ours || slices.Contains(core, name) || strings.HasPrefix(name, "internal/"),
+				"%s links %s", dir, p.ImportPath)
+		}
+	}
 }
 
 // exportedAPI returns every exported declaration of a package without comments

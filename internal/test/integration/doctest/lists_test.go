@@ -183,7 +183,7 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 	word := regexp.MustCompile(`\b[A-Z]\w*`)
 	method := regexp.MustCompile(`^func \((?:\w+ )?\*?(\w+)\) (\w+)`)
 	inside := ""
-	for _, line := range strings.Split(read(t, "testdata/api.txt"), "\n") {
+	for _, line := range strings.Split(read(t, goldenAPI(".")), "\n") {
 		for _, name := range word.FindAllString(line, -1) {
 			names[name] = true
 		}
@@ -205,7 +205,7 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 	found, exported := 0, map[string]string{}
 	for _, dir := range publicPackages(t) {
 		name := path.Base(strings.Replace(dir, ".", "ramp", 1))
-		exported[name] = read(t, path.Join(dir, "testdata/api.txt"))
+		exported[name] = read(t, goldenAPI(dir))
 	}
 	for _, document := range documents(t) {
 		text := read(t, document)
