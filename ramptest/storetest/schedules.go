@@ -40,7 +40,7 @@ func TestSchedules(t testing.TB, s Schedules) {
 	if s.ThreeCalls {
 		pairs, s.NoFaults = scenesOfThree, true
 	}
-	stage := schedule.New(dialects[s.Dialect], s.Connector, admin, 3)
+	stage := schedule.New(schedule.DialectOf(s.Dialect), s.Connector, admin, 3)
 	defer func() {
 		if err := errors.Join(stage.Close(), admin.Close(), plain.Close()); err != nil {
 			t.Error(err)

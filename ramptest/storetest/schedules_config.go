@@ -48,10 +48,6 @@ type Schedules struct {
 	ThreeCalls bool
 }
 
-var dialects = map[rampsql.Dialect]schedule.Dialect{
-	rampsql.SQLite: schedule.SQLite, rampsql.PostgreSQL: schedule.PostgreSQL, rampsql.MySQL: schedule.MySQL,
-}
-
 // Connector returns the connector of a database, from the arguments of [sql.Open].
 func Connector(driverName, dataSourceName string) (driver.Connector, error) {
 	db, err := sql.Open(driverName, dataSourceName)
@@ -77,7 +73,7 @@ func (c connector) Driver() driver.Driver                        { return c.driv
 func (s *Schedules) check() error {
 	var missing []string
 	for name, ok := range map[string]bool{
-		"Connector": s.Connector != nil, "Dialect": dialects[s.Dialect] != "", "Open": s.Open != nil,
+		"Connector": s.Connector != nil, "Dialect": schedule.DialectOf(s.Dialect) != nil, "Open": s.Open != nil,
 		"Give": s.Give != nil, "Balance": s.Balance != nil, "Assets": len(s.Assets) > 0,
 	} {
 		if !ok {

@@ -15,7 +15,6 @@ import (
 	"github.com/google/uuid"
 
 	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/rampsql"
 	"github.com/token-ramp/ramp-go/ramptest/internal/schedule"
 )
 
@@ -306,15 +305,16 @@ func (p *performance) promised(n int, stored *ramp.Order) {
 	}
 }
 
-// restored checks that a connection of MySQL that went back to a pool commits each statement again.
+// restored checks that a connection that went back to a pool commits each statement again.
 func (p *performance) restored(ctx context.Context) {
+	autocommit := schedule.DialectOf(p.Dialect).Autocommit
 	for n := range p.calls {
 		db := p.stage.DB(n)
-		if p.Dialect != rampsql.MySQL || db.Stats().Idle == 0 {
+		if autocommit == "" || db.Stats().Idle == 0 {
 			continue
 		}
 		var on bool
-		if err := db.QueryRowContext(ctx, "SELECT @@autocommit").Scan(&on); err != nil {
+		if err := db.QueryRowContext(ctx, autocommit).Scan(&on); err != nil {
 			p.fail("a connection of %s cannot be used: %v", schedule.Letter(n), err)
 		} else if !on {
 			p.fail("a connection of %s went back to the pool with autocommit turned off", schedule.Letter(n))

@@ -139,7 +139,7 @@ func (c *conn) meet(fate Fault, st *Statement, send func() error) error {
 		switch {
 		case st.commits():
 			c.exec(rollback)
-		case s.dialect == PostgreSQL && st.InTx: // it rejects what comes after an error
+		case s.dialect.strict && st.InTx: // let the database reject what comes after it
 			c.exec("SELECT 1 / 0")
 		}
 		return errRefused
@@ -156,7 +156,7 @@ func (c *conn) meet(fate Fault, st *Statement, send func() error) error {
 		s.cancel()
 	}
 	err := send()
-	for s.dialect == SQLite && isBusy(err) { // it would try again by itself
+	for s.dialect.file && isBusy(err) { // it would try again by itself
 		s.events <- event{server: s, waits: true}
 		switch <-st.fate {
 		case Killed:
@@ -200,7 +200,7 @@ func (c *conn) Begin() (driver.Tx, error) { return c.BeginTx(context.Background(
 
 func (c *conn) BeginTx(ctx context.Context, options driver.TxOptions) (tx driver.Tx, err error) {
 	st := &Statement{Text: begin, rows: Rows{}}
-	if c.server.dialect == SQLite { // it may lock the file
+	if c.server.dialect.file { // it may lock the file
 		st.rows = Rows{everything: true}
 	}
 	err = c.pass(st, func() (err error) {

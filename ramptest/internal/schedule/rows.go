@@ -7,16 +7,6 @@ import (
 	"strings"
 )
 
-// Dialect is a kind of database.
-type Dialect string
-
-// The dialects. MySQL is MariaDB, too.
-const (
-	SQLite     Dialect = "SQLite"
-	PostgreSQL Dialect = "PostgreSQL"
-	MySQL      Dialect = "MySQL"
-)
-
 // Rows are what a statement reads, writes or locks: the rows of single orders, or coarser names.
 // Where it is not known, the name is a coarser one, which costs runs and misses nothing.
 type Rows map[string]bool
@@ -55,7 +45,7 @@ const commits = "SET autocommit = IF("
 
 // reads are what is known where a statement is sent.
 type reads struct {
-	dialect   Dialect
+	dialect   *Dialect
 	names     map[string]string // of order and transaction IDs
 	inTx      bool
 	snapshots bool // whether a transaction reads what was committed at its first statement
@@ -70,9 +60,8 @@ func (c reads) rows(text string, args []driver.NamedValue) Rows {
 	}
 	locks := strings.Contains(upper, " FOR ") || strings.Contains(upper, " LOCK ")
 	switch {
-	case c.dialect == SQLite, // which locks the whole file
-		c.dialect == PostgreSQL && c.snapshots,                     // the first statement takes the snapshot
-		c.dialect == MySQL && c.inTx && starts("SELECT") && !locks: // likewise
+	case c.dialect.file, c.dialect.snapshotAlways && c.snapshots,
+		c.dialect.snapshotOfRead && c.inTx && starts("SELECT") && !locks:
 		return Rows{everything: true}
 	case strings.HasPrefix(text, commits), starts(commit, rollback):
 		return c.held
@@ -80,7 +69,7 @@ func (c reads) rows(text string, args []driver.NamedValue) Rows {
 		return Rows{}
 	case !strings.Contains(text, "ramp_orders"):
 		return Rows{game: true}
-	case c.dialect == MySQL: // which locks gaps between rows
+	case c.dialect.gaps:
 		return Rows{allOrders: true}
 	}
 	rows := Rows{}

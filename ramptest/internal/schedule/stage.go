@@ -25,7 +25,7 @@ type Call func(ctx context.Context)
 
 // New returns a stage with servers on the database of a connector. The administrator must see which
 // connections wait, and may end them.
-func New(dialect Dialect, connector driver.Connector, admin *sql.DB, servers int) *Stage {
+func New(dialect *Dialect, connector driver.Connector, admin *sql.DB, servers int) *Stage {
 	s := &Stage{connector: connector,
 		shared: &shared{database: &database{dialect, admin}, events: make(chan event)}}
 	for n := range servers {
@@ -74,19 +74,15 @@ func (c stopping) Connect(ctx context.Context) (driver.Conn, error) {
 
 // introduce finds out who the connection is, and lets the database not wait by itself.
 func (c *conn) introduce(ctx context.Context) error {
-	ask := ""
-	switch c.server.dialect {
-	case SQLite:
-		c.exec("PRAGMA busy_timeout = 0")
+	dialect := c.server.dialect
+	if dialect.settings != "" {
+		c.exec(dialect.settings)
+	}
+	if dialect.who == "" {
 		return nil
-	case PostgreSQL:
-		c.exec("SET deadlock_timeout = '5ms'") // is refused to most users; then it is a second
-		ask = "SELECT pg_backend_pid()::text, current_setting('transaction_isolation')"
-	case MySQL:
-		ask = "SELECT CONNECTION_ID(), ''"
 	}
 	var all rowsRead
-	if err := all.read(c.query(ctx, ask, nil)); err != nil {
+	if err := all.read(c.query(ctx, dialect.who, nil)); err != nil {
 		return err
 	}
 	text := func(v driver.Value) string {
@@ -189,7 +185,7 @@ func (s *Stage) send(one *server, f Fault) {
 	st.Fault = f
 	s.Sent = append(s.Sent, st)
 	st.fate <- f
-	if s.dialect != SQLite || !st.ends() && st.InTx && f == None {
+	if !s.dialect.file || !st.ends() && st.InTx && f == None {
 		return
 	}
 	_ = s.await() // until it is over, and may have released the lock of the file
@@ -205,7 +201,7 @@ func (s *Stage) send(one *server, f Fault) {
 func (s *Stage) giveUp(one *server) {
 	one.waits = false
 	one.cancel()
-	if s.dialect == SQLite {
+	if s.dialect.file {
 		one.sent.fate <- Canceled
 	}
 }
@@ -220,7 +216,7 @@ func (s *Stage) kill() {
 		for _, st := range one.at {
 			st.fate <- Killed
 		}
-		if one.waits && s.dialect == SQLite {
+		if one.waits && s.dialect.file {
 			one.sent.fate <- Killed
 		}
 		one.at, one.waits = nil, false
@@ -242,13 +238,13 @@ func (s *Stage) settle() error {
 		if !waiting {
 			return nil
 		}
-		if s.dialect == SQLite {
+		if s.dialect.file {
 			if !stopped {
 				return errStuck
 			}
 			return nil
 		}
-		still, err := s.database.waits()
+		still, err := s.dialect.waits(s.admin)
 		if err != nil {
 			return err
 		}
@@ -305,10 +301,10 @@ func (s *Stage) note(e event) {
 
 // findWaiting asks the database whether all servers that run wait.
 func (s *Stage) findWaiting() error {
-	if s.dialect == SQLite {
+	if s.dialect.file {
 		return nil
 	}
-	waits, err := s.database.waits()
+	waits, err := s.dialect.waits(s.admin)
 	if err != nil {
 		return err
 	}

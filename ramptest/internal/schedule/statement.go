@@ -44,7 +44,7 @@ func (st *Statement) verb() string {
 }
 
 // faults returns what can go wrong with it.
-func (st *Statement) faults(d Dialect) []Fault {
+func (st *Statement) faults(d *Dialect) []Fault {
 	switch {
 	case st.begins():
 		return []Fault{Refused, Unsent, Canceled}
@@ -54,7 +54,7 @@ func (st *Statement) faults(d Dialect) []Fault {
 		return []Fault{Refused, Unsent, Lost, Canceled, KilledBehind}
 	case !st.InTx: // it commits by itself
 		return []Fault{Refused, Unsent, Lost, Canceled, KilledBehind}
-	case d == PostgreSQL:
+	case d.strict:
 		return []Fault{Refused, Unsent, Lost, Canceled}
 	}
 	return []Fault{Refused, RolledBack, Unsent, Lost, Canceled}

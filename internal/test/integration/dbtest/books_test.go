@@ -273,7 +273,7 @@ func fillMonth(t *testing.T, p *place, orders int) *ledgerChain {
 			"INSERT INTO ramp_orders (uuid, claim, state, direction, project_id, session_id, user_address, digest,"+
 				" intent, tx_hash, reason, accepted_at, finished_at) VALUES "+strings.Join(part, ", "))
 	}
-	p.analyze(t)
+	p.updateStatistics(t)
 	return m.chain
 }
 

@@ -78,10 +78,7 @@ func TestCheckNamesWhatIsWrongWithTheTable(t *testing.T) {
 				continue
 			}
 			t.Run(d.name+"/"+c.migration, func(t *testing.T) {
-				migration := c.migration
-				if d.dialect == rampsql.MySQL {
-					migration = strings.Replace(migration, drop, "DROP INDEX ramp_orders_tx_hash ON ramp_orders;", 1)
-				}
+				migration := strings.Replace(c.migration, drop, fmt.Sprintf(d.dropIndex, "ramp_orders_tx_hash"), 1)
 				err := newStore(t, newPlace(t, d, d.modes[0], migration), applyNothing).Check(t.Context(), "")
 				if c.want == "" {
 					check(t, err)
@@ -96,20 +93,14 @@ func TestCheckNamesWhatIsWrongWithTheTable(t *testing.T) {
 // Each right that the store needs is missing once. SQLite has none.
 func TestCheckNamesAMissingRight(t *testing.T) {
 	for _, right := range []string{"SELECT", "INSERT", "UPDATE"} {
-		for dialect, revoke := range map[rampsql.Dialect]string{
-			rampsql.PostgreSQL: "REVOKE %[1]s ON %[2]s.ramp_orders FROM %[2]s",
-			rampsql.MySQL:      "REVOKE %[1]s ON %[2]s.* FROM %[2]s@'%%', %[2]s@localhost",
-		} {
-			d := databaseOf(t, dialect)
-			t.Run(d.name+"/"+right, func(t *testing.T) {
-				p := newPlace(t, d, d.modes[0])
-				run(t, p.admin, fmt.Sprintf(revoke, right, p.schema))
-				err := newStore(t, p, applyNothing).Check(t.Context(), "")
-				expectText(t, err,
-					"ramp: check: table ramp_orders, which Dialect.Schema creates, is unusable for "+right,
-					map[bool]string{false: "denied", true: "privilege check"}[p.tidb && right == "UPDATE"])
-			})
-		}
+		eachServer(t, func(t *testing.T, d database) {
+			p := newPlace(t, d, d.modes[0])
+			run(t, p.admin, fmt.Sprintf(d.revoke, p.schema, right))
+			err := newStore(t, p, applyNothing).Check(t.Context(), "")
+			expectText(t, err,
+				"ramp: check: table ramp_orders, which Dialect.Schema creates, is unusable for "+right,
+				map[bool]string{false: "denied", true: "privilege check"}[p.tidb && right == "UPDATE"])
+		})
 	}
 }
 
@@ -120,11 +111,7 @@ func TestCheckOfADatabaseThatIsReadOnly(t *testing.T) {
 			t.Skip("TiDB has no read-only transactions: error 1235")
 		}
 		p.db.SetMaxOpenConns(1)
-		run(t, p.db, map[rampsql.Dialect]string{
-			rampsql.SQLite:     "PRAGMA query_only = 1",
-			rampsql.PostgreSQL: "SET default_transaction_read_only = on", // as on a standby
-			rampsql.MySQL:      "SET SESSION TRANSACTION READ ONLY",
-		}[p.dialect])
+		run(t, p.db, p.readOnly)
 		err := newStore(t, p, applyNothing).Check(t.Context(), "")
 		if err == nil || !strings.Contains(strings.ToLower(err.Error()), "read") {
 			t.Errorf("of a database that is read-only: %v", err)
@@ -136,24 +123,15 @@ func TestCheckOfADatabaseThatIsReadOnly(t *testing.T) {
 // of a new order would then look like that of another call, and a mint would be signed
 // as a repeat, but neither stored nor taken.
 func TestAClaimThatIsTruncatedIsNoRepeat(t *testing.T) {
-	for dialect, narrow := range map[rampsql.Dialect]string{
-		rampsql.MySQL:      "ALTER TABLE ramp_orders MODIFY claim VARCHAR(25) NOT NULL;",
-		rampsql.PostgreSQL: "ALTER TABLE ramp_orders ALTER claim TYPE varchar(25);",
-	} {
-		d, m := databaseOf(t, dialect), mode{}
-		if dialect == rampsql.MySQL {
-			m.params = "&sql_mode=''"
+	eachServer(t, func(t *testing.T, d database) {
+		w := newWorld(t, newPlace(t, d, mode{params: d.lax}, d.narrowClaim), nil)
+		w.give("alice", "gold", 100)
+		o := newOrder("alice", mint("gold", 5))
+		for range 2 {
+			w.expect(w.validate(o), "500 INTERNAL_ERROR")
 		}
-		t.Run(d.name, func(t *testing.T) {
-			w := newWorld(t, newPlace(t, d, m, narrow), nil)
-			w.give("alice", "gold", 100)
-			o := newOrder("alice", mint("gold", 5))
-			for range 2 {
-				w.expect(w.validate(o), "500 INTERNAL_ERROR")
-			}
-			w.books(moves{})
-		})
-	}
+		w.books(moves{})
+	})
 }
 
 // What a trial order or the catalog shows. Each of these was silent, and then cost an order,
@@ -475,32 +453,26 @@ func TestCheckBesideOrders(t *testing.T) {
 // A lock on the table holds Check up no longer than its context.
 func TestCheckWaitsAsUpdateDoes(t *testing.T) {
 	t.Parallel()
-	for dialect, lock := range map[rampsql.Dialect]string{
-		rampsql.PostgreSQL: "LOCK TABLE %s.ramp_orders IN ACCESS EXCLUSIVE MODE",
-		rampsql.MySQL:      "LOCK TABLES %s.ramp_orders WRITE",
-	} {
-		d := databaseOf(t, dialect)
-		t.Run(d.name, func(t *testing.T) {
-			p := newPlace(t, d, d.modes[0])
-			if p.tidb {
-				t.Skip("TiDB does not lock tables")
-			}
-			conn := ramp.Must(p.admin.Conn(t.Context()))
-			defer conn.Close()
-			tx := ramp.Must(conn.BeginTx(t.Context(), nil))
-			ramp.Must(tx.Exec(fmt.Sprintf(lock, p.schema)))
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			defer cancel()
-			start := time.Now()
-			if err := newStore(t, p, applyNothing).Check(ctx, ""); err == nil || time.Since(start) > 5*time.Second {
-				t.Errorf("after %v: %v", time.Since(start), err)
-			}
-			check(t, tx.Rollback())
-			if dialect == rampsql.MySQL {
-				ramp.Must(conn.ExecContext(t.Context(), "UNLOCK TABLES"))
-			}
-		})
-	}
+	eachServer(t, func(t *testing.T, d database) {
+		p := newPlace(t, d, d.modes[0])
+		if p.tidb {
+			t.Skip("TiDB does not lock tables")
+		}
+		conn := ramp.Must(p.admin.Conn(t.Context()))
+		defer conn.Close()
+		tx := ramp.Must(conn.BeginTx(t.Context(), nil))
+		ramp.Must(tx.Exec(fmt.Sprintf(d.lock, p.schema)))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		start := time.Now()
+		if err := newStore(t, p, applyNothing).Check(ctx, ""); err == nil || time.Since(start) > 5*time.Second {
+			t.Errorf("after %v: %v", time.Since(start), err)
+		}
+		check(t, tx.Rollback())
+		if d.unlock != "" {
+			ramp.Must(conn.ExecContext(t.Context(), d.unlock))
+		}
+	})
 }
 
 // The table is where the search path finds it, not in its first schema.

@@ -82,7 +82,7 @@ func TestAnEndThatIsNotWrittenIsAnError(t *testing.T) {
 func TestATransactionThatTheDatabaseEndedIsExplained(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		store := newStore(t, p, func(ctx context.Context, tx *sql.Tx, _ ramp.Step) error {
-			if p.dialect == rampsql.PostgreSQL {
+			if p.strict {
 				_, _ = tx.ExecContext(ctx, "UPDATE nothing SET n = 1")
 				return nil
 			}
@@ -99,7 +99,7 @@ func TestATransactionThatTheDatabaseEndedIsExplained(t *testing.T) {
 // bad, the database is unreachable.
 func TestBadConnectionsAreReplacedTwice(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
-		if p.dialect == rampsql.PostgreSQL {
+		if p.replaces {
 			t.Skip("database/sql handles it there")
 		}
 		for bad, want := range map[int64]error{2: nil, 3: driver.ErrBadConn} {

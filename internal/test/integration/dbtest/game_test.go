@@ -296,23 +296,7 @@ func (w *world) post(path, session string, message any) answer {
 }
 
 // waiting counts the connections that wait for a lock.
-func (p *place) waiting() (n int64, err error) {
-	switch p.dialect {
-	case rampsql.PostgreSQL:
-		err = p.db.QueryRow(
-			"SELECT count(*) FROM pg_stat_activity WHERE usename = current_user AND wait_event_type = 'Lock'").Scan(&n)
-	case rampsql.MySQL:
-		query := "SELECT count(*) FROM information_schema.processlist WHERE info LIKE '%ramp_orders%' AND id <> " +
-			"connection_id()"
-		if p.tidb { // the victim of a deadlock is the one that waits last, and what is in that list may not wait yet
-			query = "SELECT count(*) FROM information_schema.tidb_trx WHERE state = 'LockWaiting'"
-		}
-		err = p.db.QueryRow(query).Scan(&n)
-	case rampsql.SQLite:
-		n = int64(p.db.Stats().InUse) - 1 // which retry in a loop
-	}
-	return n, err
-}
+func (p *place) waiting() (int64, error) { return p.waits(p) }
 
 // audit compares the moves of each order with the correct ones, and every balance with
 // the sum of its moves. It returns the problems.

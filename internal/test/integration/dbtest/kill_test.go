@@ -49,7 +49,7 @@ func TestKill(t *testing.T) {
 // that one crashes and recovers. Everything that was answered is stored.
 func TestCrashesOfPostgreSQL(t *testing.T) {
 	primary, standby := newCluster(t)
-	p := &place{database: databaseOf(t, rampsql.PostgreSQL), driver: "pgx", // whichever of them is writable
+	p := &place{database: databaseOf(t, rampsql.PostgreSQL), // whichever of them is writable
 		dsn: fmt.Sprintf(
 			"postgres://ramp@127.0.0.1:%d,127.0.0.1:%d/postgres?sslmode=disable&target_session_attrs=read-write",
 			primary.port, standby.port)}

@@ -222,7 +222,7 @@ func TestLookUpsUseTheirIndexes(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		ctx := t.Context()
 		fill(t, p, rows)
-		p.allowDelete(t)
+		p.may(t, "DELETE")
 		seen := lossy(t, p)
 		store := newStore(t, p, applyNothing)
 		page := ramp.OrderPage{After: ramp.Order{UUID: uuid.New(),
@@ -293,11 +293,7 @@ func TestAnOrderEndsByItsPrimaryKey(t *testing.T) {
 // explain returns the database's plan for a query.
 func (p *place) explain(t *testing.T, query string, args []any) string {
 	t.Helper()
-	explain := "EXPLAIN "
-	if p.dialect == rampsql.SQLite {
-		explain = "EXPLAIN QUERY PLAN "
-	}
-	rows := ramp.Must(p.db.Query(explain+query, args...))
+	rows := ramp.Must(p.db.Query(p.database.explain+query, args...))
 	defer rows.Close()
 	columns := ramp.Must(rows.Columns())
 	var plan []string
@@ -351,5 +347,5 @@ func fill(t *testing.T, p *place, n int) {
 				"intent, tx_hash, reason, accepted_at, finished_at) VALUES "+
 				strings.Join(values, ", "))
 	}
-	p.analyze(t)
+	p.updateStatistics(t)
 }

@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/go-sql-driver/mysql"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/test/nextrelease"
 	"github.com/token-ramp/ramp-go/internal/test/racedetector"
@@ -112,7 +111,7 @@ func deploy(t *testing.T, p *place, next, migrate string) {
 		wins.Add(5)
 	}
 	stop := during(func() { trade(before, before) })
-	output(t, ".", nil, migrate, "migrate", "-db", p.forGameserver(t))
+	output(t, ".", nil, migrate, "migrate", "-db", p.shop(t, p))
 	equal(t, "what Check of the next release says", checked(), "<nil>")
 	check(t, before.Check(t.Context(), ""))
 	after := storetest.Start(t, next, setting)
@@ -164,22 +163,6 @@ func during(do func()) (stop func() int64) {
 		})
 	}
 	return func() int64 { done.Store(true); all.Wait(); return times.Load() }
-}
-
-// forGameserver returns the address of the place for -db of gameserver, as its administrator.
-func (p *place) forGameserver(t *testing.T) string {
-	t.Helper()
-	switch p.dialect {
-	case rampsql.PostgreSQL:
-		return addressOf(t, envPostgreSQL) + "&search_path=" + p.schema
-	case rampsql.MySQL:
-		config := ramp.Must(mysql.ParseDSN(addressOf(t, envMySQL)))
-		config.DBName = p.schema
-		return "mysql:" + config.FormatDSN()
-	default:
-		path, _, _ := strings.Cut(strings.TrimPrefix(p.dsn, "file:"), "?")
-		return "sqlite:" + path
-	}
 }
 
 // output runs a program and returns what it prints.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/rampsql"
 )
 
 type moves = map[uuid.UUID][]string
@@ -20,13 +19,7 @@ type moves = map[uuid.UUID][]string
 // depend on the rest of the value.
 func TestEveryTextIsStored(t *testing.T) {
 	for _, d := range databases {
-		modes := []mode{d.modes[0]}
-		if d.dialect == rampsql.MySQL {
-			modes = append(modes, mode{name: "charset=utf8", params: "&charset=utf8"},
-				mode{name: "charset=latin1", params: "&charset=latin1"},
-				mode{name: "other quotes", params: "&sql_mode=%27ANSI,NO_BACKSLASH_ESCAPES%27"})
-		}
-		for _, m := range modes {
+		for _, m := range append([]mode{d.modes[0]}, d.texts...) {
 			t.Run(d.name+"/"+m.name, func(t *testing.T) {
 				p := newPlace(t, d, m)
 				store := newStore(t, p, applyNothing)

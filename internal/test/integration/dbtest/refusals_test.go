@@ -81,7 +81,7 @@ func TestARefusalEndsWithItsOrder(t *testing.T) {
 		equal(t, "refused burns that wait", n, 0)
 		equal(t, "refusals that are kept", len(ramp.Must(store.Refusals(t.Context(), o.id))), 1)
 
-		p.allowDelete(t)
+		p.may(t, "DELETE")
 		run(t, p.db, "UPDATE ramp_orders SET accepted_at = 0")
 		n = ramp.Must(store.DeleteFinished(t.Context(), ramp.Burn, time.Now().AddDate(0, 0, -7)))
 		equal(t, "orders that were deleted", n, 1)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/rampsql"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
@@ -16,44 +15,41 @@ import (
 // transaction is rolled back. The emulator has the store roll back its first attempt at
 // each step, so its books find it. SQLite needs no such test: its lock keeps the handle out.
 func TestTheEmulatorFindsAnApplyOnTheDatabaseHandle(t *testing.T) {
-	for _, dialect := range []rampsql.Dialect{rampsql.PostgreSQL, rampsql.MySQL} {
-		d := databaseOf(t, dialect)
-		t.Run(d.name, func(t *testing.T) {
-			p := newPlace(t, d, d.modes[0])
-			s := studio{db: p.db, dialect: p.dialect}
-			onHandle := func(ctx context.Context, _ *sql.Tx, step ramp.Step) error {
-				for _, a := range step.Effect.Assets {
-					delta := ramp.Must(step.Effect.Delta(a).Int64())
-					check(t, s.move(ctx, p.db, step.Order.UUID, step.Order.SessionID, step.Effect.Kind, a.ID, delta))
+	eachServer(t, func(t *testing.T, d database) {
+		p := newPlace(t, d, d.modes[0])
+		s := studio{db: p.db, dialect: p.dialect}
+		onHandle := func(ctx context.Context, _ *sql.Tx, step ramp.Step) error {
+			for _, a := range step.Effect.Assets {
+				delta := ramp.Must(step.Effect.Delta(a).Int64())
+				check(t, s.move(ctx, p.db, step.Order.UUID, step.Order.SessionID, step.Effect.Kind, a.ID, delta))
+			}
+			return nil
+		}
+		for _, c := range []struct {
+			name  string
+			apply apply
+			mint  bool
+			gold  int64 // of a player with 1000, who mints with 100 or burns for 80
+			found bool
+		}{
+			{"mint_on_tx", s.Apply, true, 900, false},
+			{"burn_on_tx", s.Apply, false, 1080, false},
+			{"mint_on_handle", onHandle, true, 800, true},
+			{"burn_on_handle", onHandle, false, 1320, true}, // each of its two attempts, and their rehearsals
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				run(t, p.db, "INSERT INTO holdings (session_id, asset, amount) VALUES ('"+c.name+"', 'gold', 1000)")
+				found := play(t, newHandler(s, newStore(t, p, c.apply)), c.name, c.mint)
+				for _, f := range found {
+					t.Log(f)
 				}
-				return nil
-			}
-			for _, c := range []struct {
-				name  string
-				apply apply
-				mint  bool
-				gold  int64 // of a player with 1000, who mints with 100 or burns for 80
-				found bool
-			}{
-				{"mint_on_tx", s.Apply, true, 900, false},
-				{"burn_on_tx", s.Apply, false, 1080, false},
-				{"mint_on_handle", onHandle, true, 800, true},
-				{"burn_on_handle", onHandle, false, 1320, true}, // each of its two attempts, and their rehearsals
-			} {
-				t.Run(c.name, func(t *testing.T) {
-					run(t, p.db, "INSERT INTO holdings (session_id, asset, amount) VALUES ('"+c.name+"', 'gold', 1000)")
-					found := play(t, newHandler(s, newStore(t, p, c.apply)), c.name, c.mint)
-					for _, f := range found {
-						t.Log(f)
-					}
-					equal(t, "whether the books found an imbalance", (len(found) > 0), c.found)
-					var gold int64
-					check(t, p.db.QueryRow("SELECT amount FROM holdings WHERE session_id = '"+c.name+"'").Scan(&gold))
-					equal(t, "gold of the player", gold, c.gold)
-				})
-			}
-		})
-	}
+				equal(t, "whether the books found an imbalance", (len(found) > 0), c.found)
+				var gold int64
+				check(t, p.db.QueryRow("SELECT amount FROM holdings WHERE session_id = '"+c.name+"'").Scan(&gold))
+				equal(t, "gold of the player", gold, c.gold)
+			})
+		}
+	})
 }
 
 // An Apply that commits by itself takes the gold of each mint and answers 500. A test must not

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -80,8 +81,8 @@ func TestARaceThatIsLost(t *testing.T) {
 		d := databaseOf(t, r.dialect)
 		t.Run(d.name+"/"+r.name, func(t *testing.T) {
 			p := newPlace(t, d, r.mode, statistics)
-			if p.dialect == rampsql.PostgreSQL {
-				run(t, p.admin, "ALTER ROLE "+p.schema+" SET deadlock_timeout = '10ms'")
+			if p.quickDeadlocks != "" {
+				run(t, p.admin, fmt.Sprintf(p.quickDeadlocks, p.schema, "10ms"))
 			}
 			w := newWorld(t, p, nil)
 			w.give("alice", "gold", 100)

@@ -7,23 +7,15 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/go-sql-driver/mysql"
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/stdlib"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/rampsql"
 )
 
 // Round trips are the cost of an order if the database is on another machine.
 func TestRoundTrips(t *testing.T) {
-	most := map[rampsql.Dialect]map[string]int{
-		// BEGIN, INSERT, COMMIT; BEGIN, SELECT, UPDATE, COMMIT
-		rampsql.PostgreSQL: {"accept": 3, "finish": 4, "repeat": 3},
-		rampsql.MySQL:      {"accept": 6, "finish": 6, "repeat": 6},
-	}
 	for _, d := range databases {
 		for _, m := range d.modes {
-			if most[d.dialect] == nil || m.isolation != 0 || m.params != "" && m.name != "local times" {
+			if d.trips == nil || m.isolation != 0 || m.params != "" && m.name != "local times" {
 				continue // SQLite has none, and the other modes only change settings
 			}
 			t.Run(d.name+"/"+m.name, func(t *testing.T) {
@@ -49,14 +41,14 @@ func TestRoundTrips(t *testing.T) {
 							continue
 						}
 						t.Logf("%s: %d round trips", step.name, n)
-						if n > most[d.dialect][step.name] {
-							t.Errorf("%s: %d round trips, not %d", step.name, n, most[d.dialect][step.name])
+						if n > d.trips[step.name] {
+							t.Errorf("%s: %d round trips, not %d", step.name, n, d.trips[step.name])
 						}
 					}
 					o = newOrder("alice", mint("gold", 5))
 					before := int(trips.Load())
 					ramp.Must(moving.Update(t.Context(), o.id, o.accept()))
-					if n := int(trips.Load()) - before - most[d.dialect]["accept"]; !warm {
+					if n := int(trips.Load()) - before - d.trips["accept"]; !warm {
 						t.Logf("a statement of Apply with an argument: %d round trips", n)
 						want := 1
 						if d.dialect == rampsql.MySQL && m.params == "" { // without interpolateParams
@@ -94,19 +86,7 @@ func (l *line) Read(b []byte) (int, error) {
 func (p *place) counted(t *testing.T) (trips *atomic.Int64) {
 	t.Helper()
 	trips = &atomic.Int64{}
-	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
-		conn, err := new(net.Dialer).DialContext(ctx, network, address)
-		return &line{Conn: conn, trips: trips}, err
-	}
-	if p.dialect == rampsql.PostgreSQL {
-		config := ramp.Must(pgx.ParseConfig(p.dsn))
-		config.DialFunc = dial
-		p.db = stdlib.OpenDB(*config)
-	} else {
-		config := ramp.Must(mysql.ParseDSN(p.dsn))
-		config.DialFunc = dial
-		p.db = sql.OpenDB(ramp.Must(mysql.NewConnector(config)))
-	}
+	p.db = p.dialed(t, p.dsn, func(conn net.Conn) net.Conn { return &line{Conn: conn, trips: trips} })
 	p.db.SetMaxOpenConns(1)
 	t.Cleanup(func() { check(t, p.db.Close()) })
 	return trips

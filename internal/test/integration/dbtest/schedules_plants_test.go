@@ -25,8 +25,8 @@ type plant struct {
 }
 
 var (
-	everywhere = []rampsql.Dialect{rampsql.SQLite, rampsql.PostgreSQL, rampsql.MySQL}
-	onServers  = []rampsql.Dialect{rampsql.PostgreSQL, rampsql.MySQL} // where two transactions can write
+	everywhere = dialectsOf(func(database) bool { return true })
+	onServers  = dialectsOf(func(d database) bool { return !d.file }) // where two transactions can write
 )
 
 var plants = []plant{
@@ -129,7 +129,7 @@ var plants = []plant{
 	{
 		name: "an error of tx is ignored", faults: true,
 		says:  "failed, and Apply ignored the error",
-		harms: []rampsql.Dialect{rampsql.SQLite, rampsql.MySQL}, // PostgreSQL accepts nothing after it
+		harms: dialectsOf(func(d database) bool { return !d.strict }),
 		apply: after(func(_ *sql.Tx, err error) error {
 			var rejection *ramp.Rejection
 			if errors.As(err, &rejection) {

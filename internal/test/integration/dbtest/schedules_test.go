@@ -3,28 +3,17 @@ package dbtest
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
+	"fmt"
 	"math"
 	"os"
 	"strings"
 	"testing"
 
-	"github.com/go-sql-driver/mysql"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/test/racedetector"
 	"github.com/token-ramp/ramp-go/rampsql"
 	"github.com/token-ramp/ramp-go/ramptest/storetest"
 )
-
-// connectorOf returns a connector of a place, or of its administrator.
-func connectorOf(d rampsql.Dialect, name, address string) driver.Connector {
-	if d != rampsql.MySQL {
-		return ramp.Must(storetest.Connector(name, address))
-	}
-	config := ramp.Must(mysql.ParseDSN(address))
-	config.Logger = &mysql.NopLogger{} // it would log each connection that a schedule breaks
-	return ramp.Must(mysql.NewConnector(config))
-}
 
 type applies = func(ctx context.Context, tx *sql.Tx, step ramp.Step) error
 
@@ -35,7 +24,7 @@ func schedulesOf(t *testing.T, p *place, apply func(db *sql.DB) applies) storete
 		t.Skip("the walk asks InnoDB which connections wait for a lock")
 	}
 	s := storetest.Schedules{
-		Connector: connectorOf(p.dialect, p.driver, p.dsn),
+		Connector: p.connector(p.dsn),
 		Dialect:   p.dialect,
 		Assets:    []string{"gold"},
 		Give: func(ctx context.Context, session, asset string, balance int64) error {
@@ -47,12 +36,11 @@ func schedulesOf(t *testing.T, p *place, apply func(db *sql.DB) applies) storete
 				TxOptions: &sql.TxOptions{Isolation: p.mode.isolation}})
 		},
 	}
-	if p.dialect == rampsql.PostgreSQL {
-		run(t, p.admin, "ALTER ROLE "+p.schema+" SET deadlock_timeout = '5ms'")
-		s.Admin = connectorOf(p.dialect, p.driver, addressOf(t, envPostgreSQL))
+	if p.quickDeadlocks != "" {
+		run(t, p.admin, fmt.Sprintf(p.quickDeadlocks, p.schema, "5ms"))
 	}
-	if p.dialect == rampsql.MySQL {
-		s.Admin = connectorOf(p.dialect, p.driver, addressOf(t, envMySQL))
+	if p.env != "" {
+		s.Admin = p.connector(addressOf(t, p.env))
 	}
 	return s
 }
@@ -116,7 +104,7 @@ func withFaults() bool { return os.Getenv(envAll) != "" }
 // The store and the simplest Apply are right in every schedule.
 func TestEverySchedule(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
-		if p.dialect != rampsql.SQLite {
+		if !p.file {
 			racedetector.Skip(t)
 		}
 		s := schedulesOf(t, p, lean(p.dialect))
@@ -128,7 +116,7 @@ func TestEverySchedule(t *testing.T) {
 // If the database rolls back a transaction, and Apply ignores that, nothing is stored or moved.
 func TestEveryScheduleOfACarelessApply(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
-		if !withFaults() || p.dialect == rampsql.PostgreSQL { // which accepts nothing after an error
+		if !withFaults() || p.strict {
 			t.Skip("SCHEDULES_ALL is not set")
 		}
 		storetest.TestSchedules(t, schedulesOf(t, p, heedless(p.dialect)))
@@ -137,7 +125,7 @@ func TestEveryScheduleOfACarelessApply(t *testing.T) {
 
 func TestEveryScheduleOfThreeCalls(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
-		if os.Getenv(envAll) == "" || p.dialect == rampsql.MySQL { // where it takes more than ten minutes
+		if os.Getenv(envAll) == "" || p.slowWalk {
 			t.Skip("SCHEDULES_ALL is not set")
 		}
 		s := schedulesOf(t, p, lean(p.dialect))

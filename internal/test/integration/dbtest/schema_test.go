@@ -3,7 +3,6 @@ package dbtest
 import (
 	"context"
 	"database/sql"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -69,20 +68,7 @@ func TestTheSchemaWaitsForTheServerThatCreatesIt(t *testing.T) {
 func newEmpty(t *testing.T, dialect rampsql.Dialect) func(t *testing.T) *sql.DB {
 	t.Helper()
 	name := "ramp_" + strings.ReplaceAll(uuid.NewString(), "-", "")[:12]
-	driver, dsn := "sqlite", "file:"+filepath.Join(t.TempDir(), "new.db")+"?_pragma=busy_timeout(20000)"
-	switch dialect {
-	case rampsql.PostgreSQL:
-		address := addressOf(t, envPostgreSQL)
-		admin := open(t, "pgx", address)
-		run(t, admin, "CREATE SCHEMA "+name)
-		t.Cleanup(func() { run(t, admin, "DROP SCHEMA "+name+" CASCADE") })
-		driver, dsn = "pgx", address+"&search_path="+name
-	case rampsql.MySQL:
-		address := addressOf(t, envMySQL)
-		admin := open(t, "mysql", address)
-		run(t, admin, "CREATE DATABASE "+name)
-		t.Cleanup(func() { run(t, admin, "DROP DATABASE "+name) })
-		driver, dsn = "mysql", address+name+"?multiStatements=true"
-	}
-	return func(t *testing.T) *sql.DB { t.Helper(); return open(t, driver, dsn) }
+	d := databaseOf(t, dialect)
+	dsn := d.empty(t, name)
+	return func(t *testing.T) *sql.DB { t.Helper(); return open(t, d.driver, dsn) }
 }

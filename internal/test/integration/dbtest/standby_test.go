@@ -21,7 +21,8 @@ func TestAnAnswerWaitsForTheStandby(t *testing.T) {
 	for _, driver := range []string{"pgx", "postgres"} { // the latter is lib/pq
 		t.Run(driver, func(t *testing.T) {
 			d := databaseOf(t, rampsql.PostgreSQL)
-			p := &place{database: d, mode: d.modes[0], driver: driver, db: open(t, driver, address)}
+			d.driver = driver
+			p := &place{database: d, mode: d.modes[0], db: open(t, driver, address)}
 			store := newStore(t, p, applyNothing)
 			sold, bought, ended := newOrder("alice", mint("gold", 5)), newOrder("alice", burn("gold", 5)),
 				newOrder("alice", mint("gold", 7))

@@ -1,0 +1,310 @@
+package dbtest
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"fmt"
+	"net"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampsql"
+	"github.com/token-ramp/ramp-go/ramptest/storetest"
+)
+
+// database is a kind of database, and all that the tests of every database know of it. In statements, %s
+// or %[1]s is the schema of a place, which is also the name of its user.
+type database struct {
+	name    string
+	dialect rampsql.Dialect
+	modes   []mode
+	texts   []mode // other connections with which each text must be stored
+
+	env    string // has the address of a server, and is empty for a file
+	driver string
+	file   bool // a file has no users, and one transaction writes at a time
+
+	numbered    bool           // arguments are $1, $2, …, not ?
+	strict      bool           // after an error, a transaction accepts nothing but its end
+	replaces    bool           // database/sql itself replaces a bad connection
+	exact       bool           // DECIMAL is exact
+	floatText   bool           // the driver has the text of a float, so that it can be read as an amount
+	amounts     bool           // the driver takes an amount as an argument
+	slowWalk    bool           // the walk through three calls takes longer than ten minutes
+	trips       map[string]int // the round trips of each step of an order; nil without a network
+	purse, near string         // a column for whole numbers, and a number near its end
+
+	create func(t *testing.T, p *place, schema string)                          // the tables and the user of a place
+	empty  func(t *testing.T, name string) (dsn string)                         // a database without tables
+	dialed func(t *testing.T, dsn string, dial func(net.Conn) net.Conn) *sql.DB // through a dialer
+	shop   func(t *testing.T, p *place) string                                  // the address for gameserver -db
+	waits  func(p *place) (n int64, err error)                                  // the connections that wait for a lock
+
+	connector func(address string) driver.Connector
+
+	enter, grant, revoke string // grant and revoke have the right as %[2]s
+	analyze, explain     string
+	quickDeadlocks       string // lets the user's deadlocks be found soon; %[2]s is after how long
+	lock, unlock         string // of the table
+	readOnly             string // of a connection
+	autocommit           string // selects whether a connection commits each statement
+	dropIndex            string // %[1]s is its name
+	narrowClaim          string // makes the column too narrow
+	lax                  string // for the address of a database that truncates what does not fit
+}
+
+var databases = []database{
+	{name: "SQLite", dialect: rampsql.SQLite, modes: []mode{
+		{name: "immediate", params: "&_txlock=immediate"},
+		{name: "deferred", params: "&_txlock=deferred"},
+	},
+		driver: "sqlite", file: true,
+		// It stores a float beyond the end, unless the table forbids it.
+		purse: "INTEGER CHECK (typeof(n) = 'integer')", near: "9223372036854775800",
+		create: func(t *testing.T, p *place, schema string) {
+			p.schema = "main"
+			p.dsn = "file:" + filepath.Join(t.TempDir(), "test.db") +
+				"?_pragma=busy_timeout(20000)&_pragma=journal_mode(wal)&_pragma=synchronous(normal)" + p.mode.params
+			run(t, open(t, p.driver, p.dsn), schema)
+		},
+		empty: func(t *testing.T, _ string) string {
+			return "file:" + filepath.Join(t.TempDir(), "new.db") + "?_pragma=busy_timeout(20000)"
+		},
+		shop: func(_ *testing.T, p *place) string {
+			path, _, _ := strings.Cut(strings.TrimPrefix(p.dsn, "file:"), "?")
+			return "sqlite:" + path
+		},
+		waits: func(p *place) (int64, error) { return int64(p.db.Stats().InUse) - 1, nil }, // which retry in a loop
+		connector: func(address string) driver.Connector {
+			return ramp.Must(storetest.Connector("sqlite", address))
+		},
+		analyze: "ANALYZE %s.ramp_orders", explain: "EXPLAIN QUERY PLAN ", readOnly: "PRAGMA query_only = 1",
+		dropIndex: "DROP INDEX %s;",
+	},
+	{name: "PostgreSQL", dialect: rampsql.PostgreSQL, modes: []mode{
+		{name: "read committed"},
+		{name: "repeatable read", isolation: sql.LevelRepeatableRead, races: true},
+		{name: "serializable", isolation: sql.LevelSerializable, races: true},
+		{name: "simple protocol", params: "&default_query_exec_mode=simple_protocol"},
+	},
+		env: "RAMP_TEST_POSTGRESQL", driver: "pgx",
+		numbered: true, strict: true, replaces: true, exact: true, amounts: true,
+		// BEGIN, INSERT, COMMIT; BEGIN, SELECT, UPDATE, COMMIT
+		trips: map[string]int{"accept": 3, "finish": 4, "repeat": 3},
+		purse: "INTEGER", near: "2147483640",
+		create: createOnPostgreSQL,
+		empty: func(t *testing.T, name string) string {
+			address := addressOf(t, envPostgreSQL)
+			admin := open(t, "pgx", address)
+			run(t, admin, "CREATE SCHEMA "+name)
+			t.Cleanup(func() { run(t, admin, "DROP SCHEMA "+name+" CASCADE") })
+			return address + "&search_path=" + name
+		},
+		dialed: func(_ *testing.T, dsn string, dial func(net.Conn) net.Conn) *sql.DB {
+			config := ramp.Must(pgx.ParseConfig(dsn))
+			config.DialFunc = through(dial)
+			return stdlib.OpenDB(*config)
+		},
+		shop: func(t *testing.T, p *place) string {
+			return addressOf(t, envPostgreSQL) + "&search_path=" + p.schema
+		},
+		waits: func(p *place) (n int64, err error) {
+			return n, p.db.QueryRow("SELECT count(*) FROM pg_stat_activity" +
+				" WHERE usename = current_user AND wait_event_type = 'Lock'").Scan(&n)
+		},
+		connector: func(address string) driver.Connector { return ramp.Must(storetest.Connector("pgx", address)) },
+		enter:     "SET search_path = %s",
+		grant:     "GRANT %[2]s ON ALL TABLES IN SCHEMA %[1]s TO %[1]s",
+		revoke:    "REVOKE %[2]s ON %[1]s.ramp_orders FROM %[1]s",
+		analyze:   "VACUUM ANALYZE %s.ramp_orders", explain: "EXPLAIN ",
+		quickDeadlocks: "ALTER ROLE %[1]s SET deadlock_timeout = '%[2]s'",
+		lock:           "LOCK TABLE %s.ramp_orders IN ACCESS EXCLUSIVE MODE",
+		readOnly:       "SET default_transaction_read_only = on", // as on a standby
+		dropIndex:      "DROP INDEX %s;",
+		narrowClaim:    "ALTER TABLE ramp_orders ALTER claim TYPE varchar(25);",
+	},
+	{name: "MySQL", dialect: rampsql.MySQL, modes: []mode{
+		{name: "repeatable read"},
+		{name: "read committed", isolation: sql.LevelReadCommitted},
+		{name: "serializable", isolation: sql.LevelSerializable},
+		// its default since 11.6
+		{name: "snapshot isolation", params: "&innodb_snapshot_isolation=ON", only: "MariaDB"},
+		{name: "optimistic", params: "&tidb_txn_mode=optimistic", only: "TiDB", races: true},
+		{name: "found rows", params: "&clientFoundRows=true"},
+		{name: "local times", params: "&parseTime=true&loc=America%2FNew_York&interpolateParams=true"},
+	},
+		texts: []mode{
+			{name: "charset=utf8", params: "&charset=utf8"},
+			{name: "charset=latin1", params: "&charset=latin1"},
+			{name: "other quotes", params: "&sql_mode=%27ANSI,NO_BACKSLASH_ESCAPES%27"},
+		},
+		env: "RAMP_TEST_MYSQL", driver: "mysql",
+		exact: true, floatText: true, slowWalk: true,
+		trips: map[string]int{"accept": 6, "finish": 6, "repeat": 6},
+		purse: "INT UNSIGNED", near: "4294967290",
+		create: createOnMySQL,
+		empty: func(t *testing.T, name string) string {
+			address := addressOf(t, envMySQL)
+			admin := open(t, "mysql", address)
+			run(t, admin, "CREATE DATABASE "+name)
+			t.Cleanup(func() { run(t, admin, "DROP DATABASE "+name) })
+			return address + name + "?multiStatements=true"
+		},
+		dialed: func(_ *testing.T, dsn string, dial func(net.Conn) net.Conn) *sql.DB {
+			config := ramp.Must(mysql.ParseDSN(dsn))
+			config.DialFunc = through(dial)
+			return sql.OpenDB(ramp.Must(mysql.NewConnector(config)))
+		},
+		shop: func(t *testing.T, p *place) string {
+			config := ramp.Must(mysql.ParseDSN(addressOf(t, envMySQL)))
+			config.DBName = p.schema
+			return "mysql:" + config.FormatDSN()
+		},
+		waits: func(p *place) (n int64, err error) {
+			query := "SELECT count(*) FROM information_schema.processlist" +
+				" WHERE info LIKE '%ramp_orders%' AND id <> connection_id()"
+			if p.tidb { // the victim of a deadlock waits last, and what is in that list may not wait yet
+				query = "SELECT count(*) FROM information_schema.tidb_trx WHERE state = 'LockWaiting'"
+			}
+			return n, p.db.QueryRow(query).Scan(&n)
+		},
+		connector: func(address string) driver.Connector {
+			config := ramp.Must(mysql.ParseDSN(address))
+			config.Logger = &mysql.NopLogger{} // it would log each connection that a schedule breaks
+			return ramp.Must(mysql.NewConnector(config))
+		},
+		enter:   "USE %s",
+		grant:   "GRANT %[2]s ON %[1]s.* TO %[1]s@'%%'; GRANT %[2]s ON %[1]s.* TO %[1]s@localhost",
+		revoke:  "REVOKE %[2]s ON %[1]s.* FROM %[1]s@'%%', %[1]s@localhost",
+		analyze: "ANALYZE TABLE %s.ramp_orders", explain: "EXPLAIN ",
+		lock: "LOCK TABLES %s.ramp_orders WRITE", unlock: "UNLOCK TABLES",
+		readOnly:    "SET SESSION TRANSACTION READ ONLY",
+		autocommit:  "SELECT @@autocommit",
+		dropIndex:   "DROP INDEX %s ON ramp_orders;",
+		narrowClaim: "ALTER TABLE ramp_orders MODIFY claim VARCHAR(25) NOT NULL;",
+		lax:         "&sql_mode=''",
+	},
+}
+
+func databaseOf(t *testing.T, dialect rampsql.Dialect) database {
+	t.Helper()
+	d, ok := find(dialect)
+	if !ok {
+		t.Fatalf("databases does not have %s", dialect)
+	}
+	return d
+}
+
+func find(dialect rampsql.Dialect) (database, bool) {
+	for _, d := range databases {
+		if d.dialect == dialect {
+			return d, true
+		}
+	}
+	return database{}, false
+}
+
+// dialectsOf returns the dialects of which something is true.
+func dialectsOf(is func(d database) bool) (dialects []rampsql.Dialect) {
+	for _, d := range databases {
+		if is(d) {
+			dialects = append(dialects, d.dialect)
+		}
+	}
+	return dialects
+}
+
+// eachServer runs a test for every database that has users and more than one writer.
+func eachServer(t *testing.T, test func(t *testing.T, d database)) {
+	for _, d := range databases {
+		if !d.file {
+			t.Run(d.name, func(t *testing.T) { test(t, d) })
+		}
+	}
+}
+
+// may gives the user of a place a right.
+func (p *place) may(t *testing.T, right string) {
+	t.Helper()
+	if p.grant != "" {
+		run(t, p.admin, fmt.Sprintf(p.grant, p.schema, right))
+		p.db.SetMaxIdleConns(0) // MySQL gives the right to new connections
+		p.db.SetMaxIdleConns(maxConns)
+	}
+}
+
+// through returns what dials, and passes the connection on.
+func through(dial func(net.Conn) net.Conn) func(ctx context.Context, network, address string) (net.Conn, error) {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return dial(conn), nil
+	}
+}
+
+func createOnPostgreSQL(t *testing.T, p *place, schema string) {
+	t.Helper()
+	address, name := addressOf(t, envPostgreSQL), p.schema
+	admin := open(t, p.driver, address)
+	p.admin = admin
+	run(t, admin, "CREATE ROLE "+name+" LOGIN PASSWORD 'test'; CREATE SCHEMA "+name)
+	t.Cleanup(func() {
+		run(t, admin, "DROP SCHEMA "+name+" CASCADE; DROP ROLE "+name)
+	})
+	run(t, admin, "BEGIN; SET LOCAL search_path = "+name+";"+schema+
+		"GRANT USAGE ON SCHEMA "+name+" TO "+name+";"+
+		fmt.Sprintf(p.grant, name, "SELECT, INSERT, UPDATE")+"; COMMIT")
+	u := ramp.Must(url.Parse(address))
+	u.User = url.UserPassword(name, "test")
+	query := u.Query()
+	query.Set("search_path", name)
+	u.RawQuery = query.Encode() + p.mode.params
+	p.dsn = u.String()
+}
+
+func createOnMySQL(t *testing.T, p *place, schema string) {
+	t.Helper()
+	config, name := ramp.Must(mysql.ParseDSN(addressOf(t, envMySQL))), p.schema
+	config.MultiStatements = true
+	admin := open(t, p.driver, config.FormatDSN())
+	p.admin = admin
+	var version string
+	check(t, admin.QueryRow("SELECT @@version").Scan(&version))
+	if !strings.Contains(version, p.mode.only) {
+		t.Skip("only " + p.mode.only + " has this mode, and this is " + version)
+	}
+	p.tidb = strings.Contains(version, "TiDB")
+	if p.tidb && p.mode.isolation == sql.LevelSerializable {
+		t.Skip("TiDB has no SERIALIZABLE: error 8048")
+	}
+	run(t, admin,
+		"CREATE DATABASE "+name+"; CREATE USER "+name+"@'%' IDENTIFIED BY 'test'; CREATE USER "+name+
+			"@localhost IDENTIFIED BY 'test'")
+	t.Cleanup(func() {
+		run(t, admin, "DROP DATABASE "+name+"; DROP USER "+name+"@'%'; DROP USER "+name+"@localhost")
+	})
+	_, err := admin.Exec("USE " + name + ";" + schema + fmt.Sprintf(p.grant, name, "SELECT, INSERT, UPDATE"))
+	if p.tidb && err != nil && strings.Contains(err.Error(), "Error 8200") {
+		t.Skip("TiDB cannot make this table: " + err.Error())
+	}
+	check(t, err)
+	config.MultiStatements = false
+	config.User, config.Passwd, config.DBName = name, "test", name
+	p.dsn = config.FormatDSN()
+	if p.mode.params != "" {
+		separator := "?"
+		if strings.Contains(p.dsn, "?") {
+			separator = "&"
+		}
+		p.dsn += separator + p.mode.params[1:]
+	}
+}
