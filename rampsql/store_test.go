@@ -139,8 +139,9 @@ func TestEveryDialectHasAllItNeeds(t *testing.T) {
 	for _, m := range names {
 		name := m[1]
 		for file, needs := range map[string]string{
-			// Databases to test it with.
-			"../internal/test/integration/dbtest/database_test.go": "dialect: rampsql." + name + ",",
+			// What the tests of every database and the walk of storetest know of it.
+			"../internal/test/integration/dbtest/dialects_test.go": "dialect: rampsql." + name + ",",
+			"../ramptest/internal/schedule/dialect.go":             "rampsql." + name + ": {",
 
 			"../docs/stores.md": name,
 			"../docs/orders.md": "\n| " + name, // what its transactions do
@@ -148,6 +149,11 @@ func TestEveryDialectHasAllItNeeds(t *testing.T) {
 			text := must.Get(os.ReadFile(file))(t)
 			assert.True(t, strings.Contains(string(text), needs), "%s needs %q", file, needs)
 		}
+		var gameserver string // one file for each
+		for _, file := range ramp.Must(filepath.Glob("../examples/gameserver/*.go")) {
+			gameserver += string(ramp.Must(os.ReadFile(file)))
+		}
+		assert.Contains(t, gameserver, "dialect{sql: rampsql."+name+",", "examples/gameserver needs a file for it")
 	}
 }
 

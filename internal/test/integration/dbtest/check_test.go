@@ -314,12 +314,12 @@ func TestCheckWarnsOfWhatIsNotDurable(t *testing.T) {
 		{rampsql.SQLite, "full", ""},
 	} {
 		t.Run(string(c.dialect)+" "+c.params, func(t *testing.T) {
-			m := mode{params: c.params}
-			if c.dialect == rampsql.SQLite {
+			d, m := databaseOf(t, c.dialect), mode{params: c.params}
+			if d.file {
 				m = mode{}
 			}
-			p := newPlace(t, databaseOf(t, c.dialect), m)
-			if c.dialect == rampsql.SQLite && c.params != "" {
+			p := newPlace(t, d, m)
+			if d.file && c.params != "" {
 				p.db = open(t, p.driver, strings.Replace(p.dsn, "normal", c.params, 1))
 			}
 			if p.tidb {

@@ -167,12 +167,8 @@ func TestAnotherCharacterSetLosesNoResult(t *testing.T) {
 		{rampsql.SQLite, "", "alice\U0001f642", true}, // it has no character set of a connection
 	} {
 		t.Run(fmt.Sprint(c.d, c.params, " ", c.session), func(t *testing.T) {
-			migration := ""
-			if c.d == rampsql.MySQL { // so that the game's tables hold every session
-				migration = "ALTER TABLE holdings CONVERT TO CHARACTER SET utf8mb4; ALTER TABLE moves CONVERT TO " +
-					"CHARACTER SET utf8mb4;"
-			}
-			p := newPlace(t, databaseOf(t, c.d), mode{}, migration)
+			d := databaseOf(t, c.d)
+			p := newPlace(t, d, mode{}, d.anySession)
 			s := newStudioOf(t, p)
 			o := s.failedMint(c.session)
 			right := s.handler

@@ -7,7 +7,11 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"os"
 	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,6 +41,7 @@ type database struct {
 	exact       bool           // DECIMAL is exact
 	floatText   bool           // the driver has the text of a float, so that it can be read as an amount
 	amounts     bool           // the driver takes an amount as an argument
+	prepares    bool           // a statement with an argument costs a round trip more
 	slowWalk    bool           // the walk through three calls takes longer than ten minutes
 	trips       map[string]int // the round trips of each step of an order; nil without a network
 	purse, near string         // a column for whole numbers, and a number near its end
@@ -57,6 +62,8 @@ type database struct {
 	autocommit           string // selects whether a connection commits each statement
 	dropIndex            string // %[1]s is its name
 	narrowClaim          string // makes the column too narrow
+	anySession           string // lets the game's tables hold every session
+	manyAtOnce           string // for the address of a database that takes several statements at once
 	lax                  string // for the address of a database that truncates what does not fit
 }
 
@@ -146,7 +153,7 @@ var databases = []database{
 			{name: "other quotes", params: "&sql_mode=%27ANSI,NO_BACKSLASH_ESCAPES%27"},
 		},
 		env: "RAMP_TEST_MYSQL", driver: "mysql",
-		exact: true, floatText: true, slowWalk: true,
+		exact: true, floatText: true, slowWalk: true, prepares: true,
 		trips: map[string]int{"accept": 6, "finish": 6, "repeat": 6},
 		purse: "INT UNSIGNED", near: "4294967290",
 		create: createOnMySQL,
@@ -190,7 +197,37 @@ var databases = []database{
 		dropIndex:   "DROP INDEX %s ON ramp_orders;",
 		narrowClaim: "ALTER TABLE ramp_orders MODIFY claim VARCHAR(25) NOT NULL;",
 		lax:         "&sql_mode=''",
+		anySession: "ALTER TABLE holdings CONVERT TO CHARACTER SET utf8mb4;" +
+			"ALTER TABLE moves CONVERT TO CHARACTER SET utf8mb4;",
+		manyAtOnce: "&multiStatements=true",
 	},
+}
+
+// A dialect of the package is a row of databases that says all that the tests ask, and no test asks which
+// dialect it is: what differs is a field of the row.
+func TestADialectIsARow(t *testing.T) {
+	for _, d := range databases {
+		row := reflect.ValueOf(d)
+		optional := []string{"texts", "numbered", "strict", "replaces", "exact", "floatText", "amounts", "prepares",
+			"slowWalk", "quickDeadlocks", "unlock", "autocommit", "lax", "anySession", "manyAtOnce"}
+		ofServers := []string{"env", "trips", "dialed", "enter", "grant", "revoke", "lock", "narrowClaim"}
+		for n := range row.NumField() {
+			name := row.Type().Field(n).Name
+			switch needed := !slices.Contains(optional, name); {
+			case name == "file", slices.Contains(ofServers, name) && d.file:
+			case needed && row.Field(n).IsZero():
+				t.Errorf("dialects_test.go: %s needs the field %s", d.name, name)
+			}
+		}
+	}
+	asks := regexp.MustCompile(`\b[dD]ialect [!=]= (rampsql\.|")|switch .*\b[dD]ialect \{`)
+	for _, file := range ramp.Must(filepath.Glob("*_test.go")) {
+		for n, line := range strings.Split(string(ramp.Must(os.ReadFile(file))), "\n") {
+			if asks.MatchString(line) && !strings.Contains(line, "regexp") {
+				t.Errorf("%s:%d asks for the dialect: add a field to database in dialects_test.go", file, n+1)
+			}
+		}
+	}
 }
 
 func databaseOf(t *testing.T, dialect rampsql.Dialect) database {

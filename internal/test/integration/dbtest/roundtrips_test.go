@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/rampsql"
 )
 
 // Round trips are the cost of an order if the database is on another machine.
@@ -51,7 +50,7 @@ func TestRoundTrips(t *testing.T) {
 					if n := int(trips.Load()) - before - d.trips["accept"]; !warm {
 						t.Logf("a statement of Apply with an argument: %d round trips", n)
 						want := 1
-						if d.dialect == rampsql.MySQL && m.params == "" { // without interpolateParams
+						if d.prepares && m.params == "" { // without interpolateParams
 							want = 2
 						}
 						equal(t, "round trips of a statement of Apply with an argument", n, want)
