@@ -73,7 +73,8 @@ func (c connector) Driver() driver.Driver                        { return c.driv
 func (s *Schedules) check() error {
 	var missing []string
 	for name, ok := range map[string]bool{
-		"Connector": s.Connector != nil, "Dialect": schedule.DialectOf(s.Dialect) != nil, "Open": s.Open != nil,
+		"Connector": s.Connector != nil, "Dialect": schedule.DialectOf(s.Dialect) != nil,
+		"Open": s.Open != nil,
 		"Give": s.Give != nil, "Balance": s.Balance != nil, "Assets": len(s.Assets) > 0,
 	} {
 		if !ok {

@@ -41,8 +41,8 @@ func DialectOf(d rampsql.Dialect) *Dialect {
 			who:      "SELECT pg_backend_pid()::text, current_setting('transaction_isolation')",
 			waits:    waitsOfPostgreSQL,
 			kill: func(admin *sql.DB, id int64) (ended bool, err error) {
-				err = admin.QueryRow("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = $1", id).
-					Scan(&ended)
+				err = admin.QueryRow(
+					"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = $1", id).Scan(&ended)
 				return errors.Is(err, sql.ErrNoRows), err
 			},
 		},

@@ -174,7 +174,8 @@ func TestThisReleaseEndsTheOrdersOfEveryRelease(t *testing.T) {
 							want = "finished"
 						}
 						what := fmt.Sprintf("order %s (%s): ", o.UUID, o.State)
-						equal(t, what+fmt.Sprintf("the same validate call, with %q: %q", later, value), outcome(step, err), want)
+						call := fmt.Sprintf("the same validate call, with %q: %q", later, value)
+						equal(t, what+call, outcome(step, err), want)
 						stored := o
 						wanted := outcome(next(o)(&stored)) // the rules, without a store
 						step, err = store.Update(t.Context(), o.UUID, next(o))
