@@ -84,7 +84,7 @@ func TestEachMethodAsksAndReadsAsTheInterfaceHasIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newNode(t, says(200, result(test.answer)))
-			got := must.Get(test.call(n.client()))(t)
+			got := must.Get(test.call(n.client(t)))(t)
 			assert.EqualValues(t, test.want, got)
 			assert.Equal(t, []string{`{"jsonrpc":"2.0","id":ID,"method":` + test.asked + `}`}, n.asked())
 			assert.Equal(t, http.MethodPost, n.request().Method)
@@ -112,7 +112,7 @@ func TestWhatMayBeMissingIsNotFound(t *testing.T) {
 		},
 	} {
 		n := newNode(t, says(200, result("null")))
-		got, err := call(n.client())
+		got, err := call(n.client(t))
 		assert.ErrorIs(t, err, ramp.ErrNotFound)
 		subject := hash32
 		if strings.Contains(asked, "finalized") {
@@ -124,11 +124,11 @@ func TestWhatMayBeMissingIsNotFound(t *testing.T) {
 		assert.Equal(t, []string{`{"jsonrpc":"2.0","id":ID,"method":` + asked + `}`}, n.asked())
 
 		n = newNode(t, says(200, result("{}")))
-		_, err = call(n.client())
+		_, err = call(n.client(t))
 		assert.NoError(t, err, "nothing is required of an answer")
 
 		n = newNode(t, says(200, result(`"text"`)))
-		_, err = call(n.client())
+		_, err = call(n.client(t))
 		assert.ErrorContains(t, err, "cannot decode the result")
 		assert.NotErrorIs(t, err, ramp.ErrNotFound)
 	}
@@ -137,36 +137,36 @@ func TestWhatMayBeMissingIsNotFound(t *testing.T) {
 func TestWhatIsNeitherAmountNorFilterIsNotSent(t *testing.T) {
 	n := newNode(t, says(200, result(`"0x"`)))
 	for _, wei := range []*big.Int{big.NewInt(-1), new(big.Int).Lsh(common.Big1, 256)} {
-		_, err := n.client().CallContract(t.Context(), ramp.TransactionRequest{Value: wei}, ramp.Latest)
+		_, err := n.client(t).CallContract(t.Context(), ramp.TransactionRequest{Value: wei}, ramp.Latest)
 		assert.ErrorContains(t, err, "an amount of wei must not be negative")
 	}
 	for _, f := range []ramp.LogFilter{{FromBlock: ramp.Latest}, {ToBlock: ramp.Latest}} {
 		f.BlockHash = common.MaxHash
-		_, err := n.client().Logs(t.Context(), f)
+		_, err := n.client(t).Logs(t.Context(), f)
 		assert.ErrorContains(t, err, "either BlockHash, or FromBlock and ToBlock")
 	}
 	assert.Empty(t, n.asked())
 	largest := new(big.Int).Sub(new(big.Int).Lsh(common.Big1, 256), common.Big1)
-	must.Get(n.client().CallContract(t.Context(), ramp.TransactionRequest{Value: largest}, ramp.Latest))(t)
+	must.Get(n.client(t).CallContract(t.Context(), ramp.TransactionRequest{Value: largest}, ramp.Latest))(t)
 	assert.Contains(t, n.asked()[0], `"value":"0x`+strings.Repeat("f", 64)+`"`)
 }
 
 func TestResultsOfTheWrongKind(t *testing.T) {
 	n := newNode(t, says(200, result(`null`)))
-	_, err := n.client().SendRawTransaction(t.Context(), nil)
+	_, err := n.client(t).SendRawTransaction(t.Context(), nil)
 	assert.ErrorContains(t, err, "cannot decode the result", "a hash is never null")
-	_, err = n.client().CallContract(t.Context(), ramp.TransactionRequest{}, ramp.Latest)
+	_, err = n.client(t).CallContract(t.Context(), ramp.TransactionRequest{}, ramp.Latest)
 	assert.ErrorContains(t, err, "cannot decode the result")
-	logs, err := n.client().Logs(t.Context(), ramp.LogFilter{})
+	logs, err := n.client(t).Logs(t.Context(), ramp.LogFilter{})
 	assert.EqualError(t, err, "ramp: eth_getLogs: the result is null", "not the same as no logs")
 	assert.Nil(t, logs)
 	wrong := newNode(t, says(200, result(`[{"address":7}]`)))
-	_, err = wrong.client().Logs(t.Context(), ramp.LogFilter{})
+	_, err = wrong.client(t).Logs(t.Context(), ramp.LogFilter{})
 	assert.ErrorContains(t, err, "ramp: eth_getLogs: cannot decode the result: ")
-	_, err = n.client().NetVersion(t.Context())
+	_, err = n.client(t).NetVersion(t.Context())
 	assert.EqualError(t, err, "ramp: net_version: the result is neither a string nor a number")
 	rejecting := newNode(t, says(200, `{"id":ID,"error":{"code":-32601,"message":"no such method"}}`))
-	id, err := rejecting.client().NetVersion(t.Context())
+	id, err := rejecting.client(t).NetVersion(t.Context())
 	assert.ErrorIs(t, err, ramp.RPCMethodNotFound)
 	assert.Empty(t, id, "an error is not a version")
 }
@@ -190,14 +190,14 @@ const (
 
 func TestTransactionsOfAnyTypeAreRead(t *testing.T) {
 	n := newNode(t, says(200, result(feeDelegated)))
-	tx := must.Get(n.client().Transaction(t.Context(), common.MaxHash))(t)
+	tx := must.Get(n.client(t).Transaction(t.Context(), common.MaxHash))(t)
 	assert.Equal(t, feeDelegated, string(tx.Raw)) // FuzzAgainstEncodingJSON compares each field
 	assert.Equal(t, common.HexToHash("0xbb"), tx.Hash, "the node's, never recomputed")
 	assert.Equal(t, common.HexToAddress("0xfee0"), tx.FeePayer)
 	assert.Equal(t, "1112 436 3", fmt.Sprint(tx.ChainID, tx.BlockNumber, tx.FR))
 
 	n = newNode(t, says(200, result(unknownType)))
-	tx = must.Get(n.client().Transaction(t.Context(), common.MaxHash))(t)
+	tx = must.Get(n.client(t).Transaction(t.Context(), common.MaxHash))(t)
 	assert.Equal(t, unknownType, string(tx.Raw))
 	assert.Equal(t, "107", tx.Type.String())
 	assert.Nil(t, tx.To)
@@ -220,7 +220,7 @@ func TestBlocksAreRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			text := `{"number":"0x1b4","transactions":` + test.transactions + `}`
 			n := newNode(t, says(200, result(text)))
-			b := must.Get(n.client().BlockByNumber(t.Context(), ramp.Latest, true))(t)
+			b := must.Get(n.client(t).BlockByNumber(t.Context(), ramp.Latest, true))(t)
 			assert.Equal(t, text, string(b.Raw))
 			assert.Equal(t, test.hashes, b.TransactionHashes)
 			require.Len(t, b.Transactions, test.whole)
@@ -233,7 +233,7 @@ func TestBlocksAreRead(t *testing.T) {
 	t.Run("with an entry that is neither", func(t *testing.T) {
 		for _, entry := range []string{"7", "null", `"0x1"`, `{"hash":7}`} {
 			n := newNode(t, says(200, result(`{"transactions":[`+entry+`]}`)))
-			_, err := n.client().BlockByNumber(t.Context(), "pending", false)
+			_, err := n.client(t).BlockByNumber(t.Context(), "pending", false)
 			assert.ErrorContains(t, err, "cannot decode the result")
 		}
 	})
@@ -242,10 +242,10 @@ func TestBlocksAreRead(t *testing.T) {
 // Some nodes write the receiver of a creation so.
 func TestAnEmptyAddressIsNone(t *testing.T) {
 	n := newNode(t, says(200, result(`{"hash":"`+hash32+`","to":"0x"}`)))
-	tx := must.Get(n.client().Transaction(t.Context(), common.MaxHash))(t)
+	tx := must.Get(n.client(t).Transaction(t.Context(), common.MaxHash))(t)
 	assert.Nil(t, tx.To)
 	n = newNode(t, says(200, result(`{"status":"0x1","to":"0x","contractAddress":"0x"}`)))
-	receipt := must.Get(n.client().Receipt(t.Context(), common.MaxHash))(t)
+	receipt := must.Get(n.client(t).Receipt(t.Context(), common.MaxHash))(t)
 	assert.Zero(t, receipt.To)
 	assert.Zero(t, receipt.ContractAddress)
 }
@@ -254,7 +254,7 @@ func TestAnEmptyAddressIsNone(t *testing.T) {
 // ending an order.
 func TestWhatDecidesNothingMayBeMalformed(t *testing.T) {
 	read := func(method string, answer object) (any, error) {
-		client := newNode(t, says(200, result(string(answer.bytes())))).client()
+		client := newNode(t, says(200, result(string(answer.bytes())))).client(t)
 		switch method {
 		case "receipt":
 			return client.Receipt(t.Context(), common.MaxHash)
@@ -325,7 +325,7 @@ func TestWhatDecidesNothingMayBeMalformed(t *testing.T) {
 		"transactionHash": true, "blockTimestamp": false, "transactionIndex": false, "blockHash": false,
 	} {
 		answer := object(log.(map[string]any)).with(path, map[string]any{})
-		_, err := newNode(t, says(200, result("["+string(answer.bytes())+"]"))).client().Logs(t.Context(),
+		_, err := newNode(t, says(200, result("["+string(answer.bytes())+"]"))).client(t).Logs(t.Context(),
 			ramp.LogFilter{})
 		assert.Equal(t, decides, err != nil, path)
 	}

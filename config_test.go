@@ -42,7 +42,7 @@ func TestACallIsTriedThreeTimesForTenSeconds(t *testing.T) {
 			assert.InDelta(t, 30.5, time.Since(start).Seconds(), 0.3, client)
 		}
 		start := time.Now()
-		_, err := rpcOver(network, ramp.RPCConfig{Timeout: time.Second, Retries: -1}).BlockNumber(t.Context())
+		_, err := rpcOver(t, network, ramp.RPCConfig{Timeout: time.Second, Retries: -1}).BlockNumber(t.Context())
 		assert.Error(t, err)
 		assert.Equal(t, time.Second, time.Since(start))
 	})
@@ -54,7 +54,7 @@ func TestConfigsAreCopied(t *testing.T) {
 	client := &http.Client{Transport: wire}
 	header := http.Header{"X-Api-Key": {"k"}}
 	rpc := must.Get(ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", Header: header, HTTPClient: client}))(t)
-	api := must.Get(ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com", Key: testKey(),
+	api := must.Get(ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com", Key: testKey(t),
 		HTTPClient: client}))(t)
 	header["X-Api-Key"][0] = "another"
 	header.Set("X-More", "more")

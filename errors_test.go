@@ -122,7 +122,7 @@ func TestCodeIsWrittenAsUTF8(t *testing.T) {
 }
 
 func TestMustPanicsWithTheError(t *testing.T) {
-	assert.Equal(t, 7, must.Get(7, nil)(t))
+	assert.Equal(t, 7, Must(7, nil))
 	_, err := NewTerms(TermsConfig{})
-	assert.PanicsWithError(t, err.Error(), func() { must.Get(NewTerms(TermsConfig{}))(t) })
+	assert.PanicsWithError(t, err.Error(), func() { Must(NewTerms(TermsConfig{})) })
 }

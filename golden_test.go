@@ -37,13 +37,15 @@ const (
 )
 
 // golden returns the bytes of a file of testdata.
-func golden(name string) []byte { return ramp.Must(os.ReadFile(filepath.Join("testdata", name))) }
+func golden(t testing.TB, name string) []byte {
+	return must.Get(os.ReadFile(filepath.Join("testdata", name)))(t)
+}
 
 // readGolden reads a golden file into a wire type.
 func readGolden[T any](t testing.TB, name string) T {
 	t.Helper()
 	var v T
-	require.NoError(t, json.Unmarshal(golden(name), &v))
+	require.NoError(t, json.Unmarshal(golden(t, name), &v))
 	return v
 }
 
@@ -64,7 +66,7 @@ func tree(t testing.TB, b []byte) any {
 func assertWrittenBack(t *testing.T, name string, v any) {
 	t.Helper()
 	written := must.Get(json.Marshal(v))(t)
-	assert.Equal(t, tree(t, golden(name)), tree(t, written), "%s is not written back unchanged", name)
+	assert.Equal(t, tree(t, golden(t, name)), tree(t, written), "%s is not written back unchanged", name)
 }
 
 // assertGolden checks that a golden file is read as want, and written back.
@@ -232,16 +234,16 @@ func TestGoldenValidates(t *testing.T) {
 		request ramp.ValidateRequest
 		effect  ramp.Effect
 	}{
-		"2.5-validate-mint.json": {ramp.ValidateRequest{UserSig: goldenMintSig, Digest: vectors[0].digest(),
+		"2.5-validate-mint.json": {ramp.ValidateRequest{UserSig: goldenMintSig, Digest: vectors[0].digest(t),
 			UUID: uuid.MustParse(goldenMint), Intent: mintIntent()},
 			ramp.Effect{Kind: ramp.Take, Assets: mintAssets}},
-		"2.5-validate-burn.json": {ramp.ValidateRequest{Digest: vectors[1].digest(), UUID: uuid.MustParse(goldenBurn),
+		"2.5-validate-burn.json": {ramp.ValidateRequest{Digest: vectors[1].digest(t), UUID: uuid.MustParse(goldenBurn),
 			Intent: burnIntent()},
 			ramp.Effect{}}, // a burn takes nothing at validate
 	} {
-		got := must.Get(ramp.ParseValidate(golden(name)))(t)
+		got := must.Get(ramp.ParseValidate(golden(t, name)))(t)
 		assert.Len(t, got.UserSig, 2+2*65)
-		want.request.UserAddress, want.request.ProjectID, want.request.Raw = goldenUser, goldenProject, golden(name)
+		want.request.UserAddress, want.request.ProjectID, want.request.Raw = goldenUser, goldenProject, golden(t, name)
 		want.request.UserSig = cmp.Or(want.request.UserSig, got.UserSig)
 		assert.Equal(t, &want.request, got)
 		assertWrittenBack(t, name, got)
@@ -251,7 +253,7 @@ func TestGoldenValidates(t *testing.T) {
 
 func TestGoldenValidateWithUnknownFields(t *testing.T) {
 	const name = "2.5-validate-unknown-fields.json"
-	got := must.Get(ramp.ParseValidate(golden(name)))(t)
+	got := must.Get(ramp.ParseValidate(golden(t, name)))(t)
 	assert.Equal(t, ramp.MethodBurn, got.Intent.Method, "unchanged")
 	assert.Equal(t, ramp.AssetType("erc20"), got.Intent.From[0].Type, "unchanged")
 	assert.Len(t, got.UserSig, 2*65, "without 0x, unchanged")
@@ -259,12 +261,12 @@ func TestGoldenValidateWithUnknownFields(t *testing.T) {
 	direction := must.Get(got.Intent.Direction())(t)
 	assert.Equal(t, ramp.Burn, direction)
 
-	assert.Equal(t, golden(name), []byte(got.Raw), "Raw is the body, byte for byte")
+	assert.Equal(t, golden(t, name), []byte(got.Raw), "Raw is the body, byte for byte")
 }
 
 func TestGoldenAnswers(t *testing.T) {
 	assertGolden(t, "2.6-validate-response.json", ramp.Response[ramp.Approval]{Success: true, Data: &ramp.Approval{
-		UserSig: goldenMintSig, ValidatorSig: vectors[0].signature()}})
+		UserSig: goldenMintSig, ValidatorSig: vectors[0].signature(t)}})
 	assertGolden(t, "4.3-result-response.json", ramp.Response[struct{}]{Success: true})
 
 	const name = "7.2-rejection.json"
@@ -344,9 +346,9 @@ func goldenReceipt(tx common.Hash, status, kind string, filter hexutil.Bytes, lo
 // them away for a comparison.
 func parseGoldenResult(t *testing.T, name string) *ramp.Result {
 	t.Helper()
-	got := must.Get(ramp.ParseResult(golden(name)))(t)
-	assert.Equal(t, golden(name), []byte(got.Raw), "Raw is the body, byte for byte")
-	receipt := tree(t, golden(name)).(map[string]any)["receipt"]
+	got := must.Get(ramp.ParseResult(golden(t, name)))(t)
+	assert.Equal(t, golden(t, name), []byte(got.Raw), "Raw is the body, byte for byte")
+	receipt := tree(t, golden(t, name)).(map[string]any)["receipt"]
 	assert.Equal(t, receipt, tree(t, got.Receipt.Raw), "Raw is the receipt")
 	got.Raw, got.Receipt.Raw = nil, nil
 	return got
@@ -415,12 +417,12 @@ func TestGoldenResultWithFieldsAbsent(t *testing.T) {
 
 func TestGoldenResultWithUnknownFields(t *testing.T) {
 	const name = "6-result-unknown-fields.json"
-	got := must.Get(ramp.ParseResult(golden(name)))(t)
+	got := must.Get(ramp.ParseResult(golden(t, name)))(t)
 	kind := must.Get(got.Receipt.Type.Uint64())(t)
 	assert.EqualValues(t, 0x7f, kind)
 	assert.Equal(t, ramp.AssetType("ERC1155"), got.Intent.To[0].Type)
 	assert.Equal(t, "1763693459", got.Receipt.Logs[0].BlockTimestamp.String())
-	assert.Equal(t, golden(name), []byte(got.Raw))
+	assert.Equal(t, golden(t, name), []byte(got.Raw))
 	assert.Contains(t, string(got.Receipt.Raw), "blobGasUsed")
 }
 
@@ -428,7 +430,7 @@ func TestGoldenReceiptOverJSONRPC(t *testing.T) {
 	const name = "4.4-receipt.json"
 	tx := common.HexToHash("0x570af2f5a245866df7919cf20448d821a78ae9e3e80bec175774fd251754b2e5")
 	got := readGolden[ramp.Receipt](t, name)
-	assert.Equal(t, bytes.TrimSpace(golden(name)), []byte(got.Raw))
+	assert.Equal(t, bytes.TrimSpace(golden(t, name)), []byte(got.Raw))
 	got.Raw = nil
 	want := goldenReceipt(tx, `"0x1"`, `"0x7"`, bloom(3, 777, 2040), goldenLogs(tx, `"0x691fd393"`))
 	want.Root = nil
@@ -438,7 +440,7 @@ func TestGoldenReceiptOverJSONRPC(t *testing.T) {
 	assert.Equal(t, want, got)
 
 	written := must.Get(json.Marshal(got))(t)
-	file := tree(t, golden(name)).(map[string]any)
+	file := tree(t, golden(t, name)).(map[string]any)
 	assert.Nil(t, file["contractAddress"])
 	file["contractAddress"] = common.Address{}.Hex() // null is written in the shape of the webhook
 	assert.Equal(t, any(file), tree(t, written))
@@ -450,7 +452,7 @@ func TestEveryWireFieldIsInAGoldenFile(t *testing.T) {
 	files := must.Get(filepath.Glob("testdata/*.json"))(t)
 	for _, file := range files {
 		in := map[string]bool{}
-		paths("", tree(t, golden(filepath.Base(file))), in)
+		paths("", tree(t, golden(t, filepath.Base(file))), in)
 		for path := range in {
 			shown[path[strings.LastIndex(path, ".")+1:]] = true
 		}

@@ -14,14 +14,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 // anyTerms accept every order.
 var anyTerms, _ = ramp.NewTerms(ramp.TermsConfig{Any: true})
 
 // anyOf are terms that accept every order of a project on a network.
-func anyOf(project string, network ramp.Network) *ramp.Terms {
-	return ramp.Must(ramp.NewTerms(ramp.TermsConfig{Any: true, ProjectID: project, Network: network}))
+func anyOf(t testing.TB, project string, network ramp.Network) *ramp.Terms {
+	return must.Get(ramp.NewTerms(ramp.TermsConfig{Any: true, ProjectID: project, Network: network}))(t)
 }
 
 // The signing vectors were made with an independent implementation for this key,
@@ -59,9 +60,11 @@ var vectors = []signingVector{
 	},
 }
 
-func (v signingVector) digest() ramp.Digest { return ramp.Must(ramp.ParseDigest(v.digestText)) }
-func (v signingVector) signature() ramp.Signature {
-	return ramp.Must(ramp.ParseSignature(v.signatureText))
+func (v signingVector) digest(t testing.TB) ramp.Digest {
+	return must.Get(ramp.ParseDigest(v.digestText))(t)
+}
+func (v signingVector) signature(t testing.TB) ramp.Signature {
+	return must.Get(ramp.ParseSignature(v.signatureText))(t)
 }
 
 // The HMAC vectors are of a body with letters that take three bytes in UTF-8.
@@ -75,9 +78,9 @@ const (
 	hmacBase64Signature = "04f6008e6664944dd06565d3edf5fe2c8f92c8633f2947f6378ac651c9229098"
 )
 
-func testKey() ramp.HMACKey         { return ramp.Must(ramp.TextKey(hmacText)) }
-func testSigner() *ramp.Signer      { return ramp.Must(ramp.NewKeySigner(vectorKey)) }
-func vectorBase64Key() ramp.HMACKey { return ramp.Must(ramp.Base64URLKey(hmacBase64)) }
+func testKey(t testing.TB) ramp.HMACKey         { return must.Get(ramp.TextKey(hmacText))(t) }
+func testSigner(t testing.TB) *ramp.Signer      { return must.Get(ramp.NewKeySigner(vectorKey))(t) }
+func vectorBase64Key(t testing.TB) ramp.HMACKey { return must.Get(ramp.Base64URLKey(hmacBase64))(t) }
 
 // assertFields checks that err is an InvalidError about exactly these fields.
 // Each is a path and the beginning of the problem: "uuid is required".
@@ -125,11 +128,11 @@ func match(terms *ramp.Terms, order ramp.Intent) (product string, tokens ramp.Am
 type caller struct{ handler *ramp.Handler }
 
 // newCaller returns a caller of a new handler.
-func newCaller(c ramp.HandlerConfig) caller { return caller{newHandler(c)} }
+func newCaller(t testing.TB, c ramp.HandlerConfig) caller { return caller{newHandler(t, c)} }
 
 // newHandler returns a handler that, unless c says otherwise, accepts every order and every
 // result, and logs nothing.
-func newHandler(c ramp.HandlerConfig) *ramp.Handler {
+func newHandler(t testing.TB, c ramp.HandlerConfig) *ramp.Handler {
 	if c.Players == nil {
 		game := &recorder{}
 		c.Players, c.Store = game, game
@@ -138,33 +141,33 @@ func newHandler(c ramp.HandlerConfig) *ramp.Handler {
 		c.Terms = anyTerms
 	}
 	if c.Key.IsZero() {
-		c.Key = testKey()
+		c.Key = testKey(t)
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	if c.Signer == nil {
-		c.Signer = testSigner()
+		c.Signer = testSigner(t)
 	}
-	return ramp.Must(ramp.NewHandler(c))
+	return must.Get(ramp.NewHandler(c))(t)
 }
 
 // signed are the headers of a call whose HMAC is right.
-func signed(body []byte) http.Header {
+func signed(t testing.TB, body []byte) http.Header {
 	return http.Header{
 		"x-dapp-authorization": {"Bearer secret-token"},
 		"x-dapp-sessionid":     {"session-1"},
-		"x-hmac-signature":     {testKey().Sign(body)},
+		"x-hmac-signature":     {testKey(t).Sign(body)},
 	}
 }
 
-func (c caller) Validate(ctx context.Context, s ramp.Session, r *ramp.ValidateRequest) error {
-	body, header := c.signed(s, r)
+func (c caller) Validate(t testing.TB, ctx context.Context, s ramp.Session, r *ramp.ValidateRequest) error {
+	body, header := c.signed(t, s, r)
 	return toValidate(c.handler)(ctx, header, body).Err
 }
 
-func (c caller) Result(ctx context.Context, s ramp.Session, r *ramp.Result) error {
-	body, header := c.signed(s, r)
+func (c caller) Result(t testing.TB, ctx context.Context, s ramp.Session, r *ramp.Result) error {
+	body, header := c.signed(t, s, r)
 	return toResult(c.handler)(ctx, header, body).Err
 }
 
@@ -187,9 +190,9 @@ func posted(h *ramp.Handler, path string) answering {
 	}
 }
 
-func (c caller) signed(s ramp.Session, message any) ([]byte, http.Header) {
-	body := ramp.Must(json.Marshal(message))
-	header := http.Header{ramp.HeaderHMAC: {testKey().Sign(body)}, ramp.HeaderAuthorization: {"Bearer token-1"}}
+func (c caller) signed(t testing.TB, s ramp.Session, message any) ([]byte, http.Header) {
+	body := must.Get(json.Marshal(message))(t)
+	header := http.Header{ramp.HeaderHMAC: {testKey(t).Sign(body)}, ramp.HeaderAuthorization: {"Bearer token-1"}}
 	if s.ID != "" {
 		header.Set(ramp.HeaderSession, s.ID)
 	}
@@ -224,7 +227,7 @@ func as[E error](t testing.TB, err error) (found E) {
 }
 
 // rpcOver returns a client of a node on a network in memory.
-func rpcOver(network http.RoundTripper, c ramp.RPCConfig) *ramp.RPC {
+func rpcOver(t testing.TB, network http.RoundTripper, c ramp.RPCConfig) *ramp.RPC {
 	c.URL, c.HTTPClient = "https://node.example.com", &http.Client{Transport: network}
-	return ramp.Must(ramp.NewRPC(c))
+	return must.Get(ramp.NewRPC(c))(t)
 }

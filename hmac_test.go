@@ -27,8 +27,8 @@ func TestHMACVectors(t *testing.T) {
 		key  ramp.HMACKey
 		want string
 	}{
-		{"a key as text", testKey(), hmacTextSignature},
-		{"a key as unpadded base64url", vectorBase64Key(), hmacBase64Signature},
+		{"a key as text", testKey(t), hmacTextSignature},
+		{"a key as unpadded base64url", vectorBase64Key(t), hmacBase64Signature},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			body := []byte(hmacBody)
@@ -39,8 +39,8 @@ func TestHMACVectors(t *testing.T) {
 			assert.False(t, tt.key.IsZero())
 		})
 	}
-	assert.ErrorIs(t, testKey().Verify([]byte(hmacBody), hmacBase64Signature), ramp.ErrHMACInvalid)
-	assert.ErrorIs(t, vectorBase64Key().Verify([]byte(hmacBody), hmacTextSignature), ramp.ErrHMACInvalid)
+	assert.ErrorIs(t, testKey(t).Verify([]byte(hmacBody), hmacBase64Signature), ramp.ErrHMACInvalid)
+	assert.ErrorIs(t, vectorBase64Key(t).Verify([]byte(hmacBody), hmacTextSignature), ramp.ErrHMACInvalid)
 }
 
 func TestTextKeyRejects(t *testing.T) {
@@ -185,7 +185,7 @@ func TestHMACKeysOfEveryLength(t *testing.T) {
 }
 
 func TestVerifyRejects(t *testing.T) {
-	key, body := testKey(), []byte(hmacBody)
+	key, body := testKey(t), []byte(hmacBody)
 	good := key.Sign(body)
 	for _, tt := range []struct {
 		name, signature string
@@ -241,9 +241,10 @@ func TestAKeyIsRedactedFromATextOfOthers(t *testing.T) {
 
 func TestZeroHMACKeyFailsClosed(t *testing.T) {
 	for name, zero := range map[string]ramp.HMACKey{
-		"the zero value":                       {},
-		"a zero value rotated":                 ramp.HMACKey{}.WithPrevious(),
-		"a zero value in front of a whole lot": ramp.HMACKey{}.WithPrevious(testKey().WithPrevious(vectorBase64Key())),
+		"the zero value":       {},
+		"a zero value rotated": ramp.HMACKey{}.WithPrevious(),
+		"a zero value in front of a whole lot": ramp.HMACKey{}.WithPrevious(
+			testKey(t).WithPrevious(vectorBase64Key(t))),
 	} {
 		t.Run(name, func(t *testing.T) {
 			assert.True(t, zero.IsZero())
@@ -288,7 +289,7 @@ func TestRotatedKeySignsWithTheNewestAndVerifiesWithAll(t *testing.T) {
 }
 
 func TestHMACKeyIsSafeForConcurrentUse(t *testing.T) {
-	key := testKey().WithPrevious(vectorBase64Key())
+	key := testKey(t).WithPrevious(vectorBase64Key(t))
 	var group sync.WaitGroup
 	for n := range 8 {
 		group.Go(func() {
@@ -307,8 +308,8 @@ func TestVerifyDoesNotAllocate(t *testing.T) {
 		t.Skip("allocations cannot be counted under the race detector")
 	}
 	body := bytes.Repeat([]byte("b"), 10<<10)
-	key := testKey()
-	ring := vectorBase64Key().WithPrevious(key)
+	key := testKey(t)
+	ring := vectorBase64Key(t).WithPrevious(key)
 	signature := key.Sign(body)
 	var err error
 	assert.Zero(t, testing.AllocsPerRun(1000, func() { err = key.Verify(body, signature) }))

@@ -50,18 +50,18 @@ const testRequestBytes = `{"player_id":"player-1","intent":{"network":"testnet",
 const okAnswer = `{"code":200,"message":"OK","data":{"uuid":"` + testUUID + `"}}`
 
 // api is a client of the service that a node plays.
-func (n *rpcNode) api(c ramp.ClientConfig) *ramp.Client {
+func (n *rpcNode) api(t testing.TB, c ramp.ClientConfig) *ramp.Client {
 	c.URL = n.URL + c.URL
 	if c.Key.IsZero() {
-		c.Key = testKey()
+		c.Key = testKey(t)
 	}
-	return ramp.Must(ramp.NewClient(c))
+	return must.Get(ramp.NewClient(c))(t)
 }
 
 func TestInitializeSendsTheBytesThatItSigned(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	service := newNode(t, says(200, string(golden("2.3-initialize-response.json"))))
-	client := service.api(ramp.ClientConfig{URL: "/v1/", Now: func() time.Time { return now }})
+	service := newNode(t, says(200, string(golden(t, "2.3-initialize-response.json"))))
+	client := service.api(t, ramp.ClientConfig{URL: "/v1/", Now: func() time.Time { return now }})
 
 	request := testRequest()
 	got := must.Get(client.Initialize(t.Context(), request))(t)
@@ -74,12 +74,12 @@ func TestInitializeSendsTheBytesThatItSigned(t *testing.T) {
 	assert.Equal(t, "application/json", service.request().Header.Get("Content-Type"))
 	assert.Equal(t, "ramp-go", service.request().Header.Get("User-Agent"))
 	assert.Equal(t, testRequestBytes, service.asked()[0])
-	assert.NoError(t, testKey().Verify([]byte(service.asked()[0]), service.request().Header.Get("X-HMAC-SIGNATURE")))
+	assert.NoError(t, testKey(t).Verify([]byte(service.asked()[0]), service.request().Header.Get("X-HMAC-SIGNATURE")))
 }
 
 func TestEveryProblemOfARequestIsReportedAtOnceAndNothingIsSent(t *testing.T) {
 	service := newNode(t, says(200, okAnswer))
-	client := service.api(ramp.ClientConfig{})
+	client := service.api(t, ramp.ClientConfig{})
 
 	paths := func(request ramp.InitializeRequest) []string {
 		_, err := client.Initialize(t.Context(), request)
@@ -132,8 +132,8 @@ func TestTheFailuresOfTheInterfaceAreSentinels(t *testing.T) {
 	require.Len(t, failures, strings.Count(string(source), "(interface 7.1"), "one for each sentinel of 7.1")
 	for _, tt := range failures {
 		for _, status := range []int{200, 400, 401, 429, 500, 502, 503} { // which one, the interface does not say
-			service := newNode(t, says(status, string(golden(tt.file))))
-			got, err := service.api(ramp.ClientConfig{}).Initialize(t.Context(), testRequest())
+			service := newNode(t, says(status, string(golden(t, tt.file))))
+			got, err := service.api(t, ramp.ClientConfig{}).Initialize(t.Context(), testRequest())
 			assert.Nil(t, got)
 			assert.ErrorContains(t, err, tt.data+" "+tt.hint)
 			failure := as[*ramp.APIError](t, err)
@@ -146,8 +146,8 @@ func TestTheFailuresOfTheInterfaceAreSentinels(t *testing.T) {
 		}
 	}
 	client := newNode(t,
-		says(500, `{"code":500,"message":"","data":"invalid mac: of the body"}`)).api(ramp.ClientConfig{
-		Key: vectorBase64Key()})
+		says(500, `{"code":500,"message":"","data":"invalid mac: of the body"}`)).api(t, ramp.ClientConfig{
+		Key: vectorBase64Key(t)})
 	_, err := client.Initialize(t.Context(), testRequest())
 	assert.ErrorIs(t, err, ramp.ErrHMACInvalid)
 	assert.ErrorContains(t, err,
@@ -191,7 +191,7 @@ func TestAnAnswerThatIsNoSuccessSaysWhatItIs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			service := newNode(t, says(test.status, test.body, "Location", "/elsewhere", "Content-Type", test.kind))
-			got, err := service.api(ramp.ClientConfig{}).Initialize(t.Context(), testRequest())
+			got, err := service.api(t, ramp.ClientConfig{}).Initialize(t.Context(), testRequest())
 			assert.Nil(t, got)
 			failure := as[*ramp.APIError](t, err)
 			assert.Equal(t, test.status, failure.Status)
@@ -206,7 +206,7 @@ func TestAUUIDGoesBackAsItCame(t *testing.T) {
 	digits := strings.ReplaceAll(testUUID, "-", "")
 	for _, text := range []string{testUUID, strings.ToUpper(testUUID), digits} {
 		service := newNode(t, says(200, `{"code":200,"message":"OK","data":{"uuid":"`+text+`"}}`))
-		got, err := service.api(ramp.ClientConfig{}).Initialize(t.Context(), testRequest())
+		got, err := service.api(t, ramp.ClientConfig{}).Initialize(t.Context(), testRequest())
 		require.NoError(t, err)
 		assert.Equal(t, testUUID, got.UUID.String())
 		assert.Equal(t, text, got.Text)
@@ -263,7 +263,7 @@ func initialize(t *testing.T, ctx context.Context, s *script) error {
 func initializeWith(t *testing.T, ctx context.Context, s *script, c ramp.ClientConfig) error {
 	t.Helper()
 	s.start = time.Now()
-	c.URL, c.Key, c.HTTPClient = "https://api.example.com", testKey(), &http.Client{Transport: s}
+	c.URL, c.Key, c.HTTPClient = "https://api.example.com", testKey(t), &http.Client{Transport: s}
 	client := must.Get(ramp.NewClient(c))(t)
 	_, err := client.Initialize(ctx, testRequest())
 	return err
@@ -363,7 +363,7 @@ func TestACallIsValidFromTheAttemptThatSucceeded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{start: time.Now(), steps: []func(*http.Request) (*http.Response, error){
 			status(429, map[string]string{"Retry-After": "20"}, ""), status(200, nil, okAnswer)}}
-		client := must.Get(ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com", Key: testKey(),
+		client := must.Get(ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com", Key: testKey(t),
 			HTTPClient: &http.Client{Transport: s}}))(t)
 		got := must.Get(client.Initialize(t.Context(), testRequest()))(t)
 		assert.Equal(t, s.start.Add(20*time.Second+ramp.UUIDValidity), got.ExpiresAt)
@@ -373,13 +373,13 @@ func TestACallIsValidFromTheAttemptThatSucceeded(t *testing.T) {
 func TestAClientThatCannotWorkIsNotMade(t *testing.T) {
 	for _, address := range []string{"api.example.com", "http://api.example.com", "https://user:secret@api.example.com",
 		"https://api.example.com?key=secret"} {
-		_, err := ramp.NewClient(ramp.ClientConfig{URL: address, Key: testKey()})
+		_, err := ramp.NewClient(ramp.ClientConfig{URL: address, Key: testKey(t)})
 		var wrong *ramp.InvalidError
 		require.ErrorAs(t, err, &wrong, address)
 		assert.Equal(t, "ClientConfig.URL", wrong.Fields[0].Path)
 		assert.NotContains(t, err.Error(), "secret")
 	}
-	config := ramp.ClientConfig{URL: "https://api.example.com", Key: testKey()}
+	config := ramp.ClientConfig{URL: "https://api.example.com", Key: testKey(t)}
 	assertCannotWork(t, config, ramp.NewClient, []wrong[ramp.ClientConfig]{
 		{"ClientConfig.URL is required", func(c *ramp.ClientConfig) { c.URL = "" }},
 		{"ClientConfig.Key is required", func(c *ramp.ClientConfig) { c.Key = ramp.HMACKey{} }},
@@ -394,9 +394,9 @@ func TestAClientThatCannotWorkIsNotMade(t *testing.T) {
 func TestInitializeLogsWithoutSecrets(t *testing.T) {
 	var log bytes.Buffer
 	logger := slog.New(slog.NewJSONHandler(&log, nil))
-	must.Get(newNode(t, says(200, okAnswer)).api(ramp.ClientConfig{Logger: logger}).Initialize(t.Context(),
+	must.Get(newNode(t, says(200, okAnswer)).api(t, ramp.ClientConfig{Logger: logger}).Initialize(t.Context(),
 		testRequest()))(t)
-	_, err := newNode(t, says(500, "oops")).api(ramp.ClientConfig{Logger: logger}).Initialize(t.Context(),
+	_, err := newNode(t, says(500, "oops")).api(t, ramp.ClientConfig{Logger: logger}).Initialize(t.Context(),
 		testRequest())
 	require.Error(t, err)
 
@@ -410,7 +410,7 @@ func TestInitializeLogsWithoutSecrets(t *testing.T) {
 		assert.Contains(t, record, "duration")
 	}
 	assert.Contains(t, lines[0], testUUID)
-	assert.NotContains(t, log.String(), testKey().Sign([]byte(testRequestBytes)))
+	assert.NotContains(t, log.String(), testKey(t).Sign([]byte(testRequestBytes)))
 }
 
 // Invalid UTF-8 would be signed as different bytes under each version of
@@ -421,7 +421,7 @@ func TestInitializeRejectsInvalidUTF8(t *testing.T) {
 		"\xff", "\xff", "\xff"
 	request.Intent.Materials = []ramp.Item{{ID: "\xff", Amount: ramp.NewAmount(1), IconURL: "https://example.com/\xff"}}
 	service := newNode(t, says(200, okAnswer))
-	_, err := service.api(ramp.ClientConfig{}).Initialize(t.Context(), request)
+	_, err := service.api(t, ramp.ClientConfig{}).Initialize(t.Context(), request)
 	assertFields(t, err, "player_id must be valid UTF-8", "name must be valid UTF-8", "server must be valid UTF-8",
 		"wallet_address must be valid UTF-8",
 		"intent.project_id must be valid UTF-8", "intent.materials[0].id must be valid UTF-8",
@@ -433,7 +433,7 @@ func TestAFeeIsAPartOfTheWhole(t *testing.T) {
 	for fee, ok := range map[int]bool{-1: false, 0: true, 10_000: true, 10_001: false} {
 		request := testRequest()
 		request.Intent.MintFeeBps = fee
-		_, err := newNode(t, says(200, okAnswer)).api(ramp.ClientConfig{}).Initialize(t.Context(), request)
+		_, err := newNode(t, says(200, okAnswer)).api(t, ramp.ClientConfig{}).Initialize(t.Context(), request)
 		if ok {
 			assert.NoError(t, err, fee)
 		} else {
@@ -449,7 +449,7 @@ func TestAnIconAndAWalletMayHaveAnyForm(t *testing.T) {
 		request := testRequest()
 		request.Intent.Materials = []ramp.Item{{ID: "gold", Amount: amount("0.5"), IconURL: icon}}
 		request.WalletAddress = "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4"
-		_, err := newNode(t, says(200, okAnswer)).api(ramp.ClientConfig{}).Initialize(t.Context(), request)
+		_, err := newNode(t, says(200, okAnswer)).api(t, ramp.ClientConfig{}).Initialize(t.Context(), request)
 		assert.NoError(t, err, icon)
 	}
 }
@@ -458,7 +458,8 @@ func TestAnIconAndAWalletMayHaveAnyForm(t *testing.T) {
 func TestAReasonThatTheInterfaceDoesNotListIsShown(t *testing.T) {
 	long := strings.Repeat("x", 70_000)
 	client := newNode(t,
-		says(400, `{"code":400,"message":`+quoted("two\nlines")+`,"data":`+quoted(long)+`}`)).api(ramp.ClientConfig{})
+		says(400, `{"code":400,"message":`+quoted("two\nlines")+`,"data":`+quoted(long)+`}`)).
+		api(t, ramp.ClientConfig{})
 	_, err := client.Initialize(t.Context(), testRequest())
 	failure := as[*ramp.APIError](t, err)
 	assert.Equal(t, "two\nlines", failure.Message)
@@ -469,7 +470,7 @@ func TestAReasonThatTheInterfaceDoesNotListIsShown(t *testing.T) {
 
 func TestWhyTheServiceWasNotReachedIsShown(t *testing.T) {
 	because := func(transport http.RoundTripper, address string) error {
-		client := must.Get(ramp.NewClient(ramp.ClientConfig{URL: address, Key: testKey(), Retries: -1,
+		client := must.Get(ramp.NewClient(ramp.ClientConfig{URL: address, Key: testKey(t), Retries: -1,
 			HTTPClient: &http.Client{Transport: transport}}))(t)
 		_, err := client.Initialize(t.Context(), testRequest())
 		return err

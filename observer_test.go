@@ -90,7 +90,7 @@ type watchedStudio struct {
 
 func newWatchedStudio(t *testing.T, observer func(*watcher) ramp.Observer) *watchedStudio {
 	t.Helper()
-	s := &watchedStudio{watcher: &watcher{}, key: testKey()}
+	s := &watchedStudio{watcher: &watcher{}, key: testKey(t)}
 	game, _ := newVault(t, func(c *ramp.HandlerConfig) {
 		c.Observer = observer(s.watcher)
 		c.OnConflict = func(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil }
@@ -102,7 +102,7 @@ func newWatchedStudio(t *testing.T, observer func(*watcher) ramp.Observer) *watc
 
 func (s *watchedStudio) call(t *testing.T, answer answering, body object) ramp.Reply {
 	t.Helper()
-	return answer(t.Context(), signed(body.bytes()), body.bytes())
+	return answer(t.Context(), signed(t, body.bytes()), body.bytes())
 }
 
 // record is the last record of the log.
@@ -198,13 +198,13 @@ func TestTheContextOfAnObserverReachesWhatIsWithin(t *testing.T) {
 		}
 		return nil
 	}}
-	handler := newHandler(ramp.HandlerConfig{Players: noPlayers{}, Store: store,
+	handler := newHandler(t, ramp.HandlerConfig{Players: noPlayers{}, Store: store,
 		Confirm: rampproof.Confirmed(node, 1), Observer: w.observer()})
 	order, body := validateCall().with("intent", burnObject()).bytes(),
 		resultCall().with("intent", burnObject()).bytes()
-	require.Equal(t, 200, toValidate(handler)(t.Context(), signed(order), order).Status)
+	require.Equal(t, 200, toValidate(handler)(t.Context(), signed(t, order), order).Status)
 	w.take()
-	require.Equal(t, 200, toResult(handler)(t.Context(), signed(body), body).Status)
+	require.Equal(t, 200, toResult(handler)(t.Context(), signed(t, body), body).Status)
 	assert.Equal(t, []string{"/result/wait/batch", "/result"}, within)
 	assert.Equal(t, "start webhook result, start rpc wait, start attempt batch, "+
 		"end attempt batch, end rpc wait, end webhook result: succeeded new", w.take())
@@ -215,7 +215,7 @@ func TestAnObserverSeesEveryAttemptOfAClient(t *testing.T) {
 		var w watcher
 		client := &http.Client{Transport: &script{steps: steps{disconnect, status(503, nil, ""),
 			status(200, nil, okAnswer)}}}
-		api := must.Get(ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com", Key: testKey(),
+		api := must.Get(ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com", Key: testKey(t),
 			HTTPClient: client, Observer: w.observer()}))(t)
 		must.Get(api.Initialize(t.Context(), testRequest()))(t)
 		const attempt = "start attempt initialize, end attempt initialize, "
@@ -259,7 +259,7 @@ func TestAnObserverThatPanicsChangesNothing(t *testing.T) {
 			s := newWatchedStudio(t, func(*watcher) ramp.Observer { return observer })
 			assert.Equal(t, 200, s.call(t, toValidate(s.handler), validateCall()).Status)
 			assert.Equal(t, 200, s.call(t, toResult(s.handler), resultCall()).Status)
-			node := rpcOver(&chain{head: 7}, ramp.RPCConfig{Observer: observer})
+			node := rpcOver(t, &chain{head: 7}, ramp.RPCConfig{Observer: observer})
 			_, err := node.BlockNumber(t.Context())
 			assert.NoError(t, err)
 			const panicked = `msg="ramp: hook panicked" function=`
@@ -287,7 +287,7 @@ func TestALoggerThatPanicsCostsNobodyASignature(t *testing.T) {
 	slog.SetDefault(slog.New(panicking{slog.DiscardHandler}))
 	for _, logger := range []*slog.Logger{slog.Default(), nil} {
 		s := newWatchedStudio(t, (*watcher).observer)
-		config := inMemory(ramp.HandlerConfig{Terms: anyTerms, Key: testKey(), Signer: testSigner(), Logger: logger})
+		config := inMemory(ramp.HandlerConfig{Terms: anyTerms, Key: testKey(t), Signer: testSigner(t), Logger: logger})
 		handler := must.Get(ramp.NewHandler(config))(t)
 		assert.Equal(t, 200, s.call(t, toValidate(handler), validateCall()).Status)
 		assert.Equal(t, 500, s.call(t, toResult(handler), resultCall().without("uuid")).Status)
@@ -315,7 +315,7 @@ func TestCallsWithoutAValidHMACAreLoggedOnceASecond(t *testing.T) {
 			var seen []ramp.Operation
 			synctest.Test(t, func(t *testing.T) {
 				handler := must.Get(
-					ramp.NewHandler(inMemory(ramp.HandlerConfig{Terms: anyTerms, Key: testKey(), Signer: testSigner(),
+					ramp.NewHandler(inMemory(ramp.HandlerConfig{Terms: anyTerms, Key: testKey(t), Signer: testSigner(t),
 						MaxBody: 100, Logger: slog.New(slog.NewJSONHandler(&log, nil)),
 						Observer: ramp.Observer{End: func(_ context.Context,
 							op ramp.Operation) {
@@ -326,7 +326,7 @@ func TestCallsWithoutAValidHMACAreLoggedOnceASecond(t *testing.T) {
 						send(handler)
 					}
 					body := []byte("{}") // genuine trouble in the same second
-					toResult(handler)(t.Context(), http.Header{ramp.HeaderHMAC: {testKey().Sign(body)}}, body)
+					toResult(handler)(t.Context(), http.Header{ramp.HeaderHMAC: {testKey(t).Sign(body)}}, body)
 					time.Sleep(time.Second)
 				}
 			})
@@ -356,7 +356,7 @@ func TestASessionThatContradictsTheSignedBodyIsLogged(t *testing.T) {
 	s := newWatchedStudio(t, (*watcher).observer)
 	s.call(t, toValidate(s.handler), validateCall())
 	body := resultCall().bytes()
-	header := signed(body)
+	header := signed(t, body)
 	header["x-dapp-sessionid"] = []string{"session-2"}
 	assert.Equal(t, 200, toResult(s.handler)(t.Context(), header, body).Status)
 	record := s.record(t)
@@ -372,16 +372,16 @@ func TestACallWithAPreviousKeyIsLogged(t *testing.T) {
 		key  ramp.HMACKey
 		want any
 	}{
-		{testKey(), nil},
-		{newest.WithPrevious(testKey()), 1.0},
-		{newest.WithPrevious(other, testKey()), 2.0},
+		{testKey(t), nil},
+		{newest.WithPrevious(testKey(t)), 1.0},
+		{newest.WithPrevious(other, testKey(t)), 2.0},
 	} {
 		var log bytes.Buffer
 		handler := must.Get(
-			ramp.NewHandler(inMemory(ramp.HandlerConfig{Terms: anyTerms, Key: c.key, Signer: testSigner(),
+			ramp.NewHandler(inMemory(ramp.HandlerConfig{Terms: anyTerms, Key: c.key, Signer: testSigner(t),
 				Logger: slog.New(slog.NewJSONHandler(&log, nil))})))(t)
 		body := validateCall().bytes()
-		toValidate(handler)(t.Context(), signed(body), body)
+		toValidate(handler)(t.Context(), signed(t, body), body)
 		var record map[string]any
 		require.NoError(t, json.Unmarshal(log.Bytes(), &record))
 		assert.Equal(t, c.want, record["previous_key"], log.String())
@@ -396,10 +396,10 @@ func TestTheZeroObserverAllocatesNothing(t *testing.T) {
 	assert.Zero(t, testing.AllocsPerRun(1000, func() { ramp.ObserveNothing(t.Context()) }))
 
 	handler := func(observer ramp.Observer) *ramp.Handler {
-		return newHandler(ramp.HandlerConfig{Players: noPlayers{}, Store: yes{}, Observer: observer})
+		return newHandler(t, ramp.HandlerConfig{Players: noPlayers{}, Store: yes{}, Observer: observer})
 	}
 	body := resultCall().bytes()
-	header := signed(body)
+	header := signed(t, body)
 	cost := func(h *ramp.Handler) float64 {
 		return testing.AllocsPerRun(200, func() { toResult(h)(t.Context(), header, body) })
 	}
@@ -420,7 +420,7 @@ func (yes) Update(context.Context, uuid.UUID, ramp.Transition) (ramp.Step, error
 // Whoever reads the log of a game and that of the other side sees whether both have one key.
 func TestACallOfAnotherKeyIsLoggedWithTheFingerprintOfOurs(t *testing.T) {
 	s := newWatchedStudio(t, func(*watcher) ramp.Observer { return ramp.Observer{} })
-	body := golden("2.5-validate-mint.json")
+	body := golden(t, "2.5-validate-mint.json")
 	for _, key := range []ramp.HMACKey{must.Get(ramp.TextKey("another key"))(t), s.key} {
 		s.log.Reset()
 		r := httptest.NewRequest(http.MethodPost, ramp.PathValidate, bytes.NewReader(body))

@@ -241,7 +241,11 @@ func (m *model) apply(_ context.Context, step ramp.Step) error {
 	after := maps.Clone(m.owned)
 	for _, asset := range step.Effect.Assets {
 		key := step.Order.SessionID + " " + asset.ID
-		if after[key] += ramp.Must(step.Effect.Delta(asset).Int64()); after[key] < 0 {
+		delta, err := step.Effect.Delta(asset).Int64()
+		if err != nil {
+			return err
+		}
+		if after[key] += delta; after[key] < 0 {
 			return errPoor
 		}
 	}

@@ -213,7 +213,11 @@ func (f facts) call(next ramp.Transition, stored *ramp.Order) (facts, string, *r
 		stored = &step.Order
 		for _, a := range step.Effect.Assets {
 			if a.ID == "gold" {
-				f.gold += int(ramp.Must(step.Effect.Delta(a).Int64()))
+				delta, err := step.Effect.Delta(a).Int64()
+				if err != nil {
+					return f, err.Error(), stored
+				}
+				f.gold += int(delta)
 			}
 		}
 	}

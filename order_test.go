@@ -35,17 +35,17 @@ type noPlayers struct{}
 func (noPlayers) Authenticate(context.Context, ramp.Session) error           { return nil }
 func (noPlayers) Assets(context.Context, ramp.Session) (*ramp.Player, error) { return nil, nil }
 
-func mintRequest() *ramp.ValidateRequest {
-	return ramp.Must(ramp.ParseValidate(validateCall().bytes()))
+func mintRequest(t testing.TB) *ramp.ValidateRequest {
+	return must.Get(ramp.ParseValidate(validateCall().bytes()))(t)
 }
 
-func burnRequest() *ramp.ValidateRequest {
-	return ramp.Must(ramp.ParseValidate(validateCall().with("intent", burnObject()).bytes()))
+func burnRequest(t testing.TB) *ramp.ValidateRequest {
+	return must.Get(ramp.ParseValidate(validateCall().with("intent", burnObject()).bytes()))(t)
 }
 
 // accepted returns the order that a request opens.
-func accepted(r *ramp.ValidateRequest) ramp.Order {
-	return ramp.Must(ramp.Accept(player, r, atValidate)(nil)).Order
+func accepted(t testing.TB, r *ramp.ValidateRequest) ramp.Order {
+	return must.Get(ramp.Accept(player, r, atValidate)(nil))(t).Order
 }
 
 // reported returns the result of an order with a status.
@@ -55,8 +55,8 @@ func reported(o ramp.Order, status uint64) *ramp.Result {
 }
 
 // ended returns the order after its result.
-func ended(o ramp.Order, status uint64) ramp.Order {
-	return ramp.Must(ramp.Finish(reported(o, status), atResult)(&o)).Order
+func ended(t testing.TB, o ramp.Order, status uint64) ramp.Order {
+	return must.Get(ramp.Finish(reported(o, status), atResult)(&o))(t).Order
 }
 
 func TestAcceptOpensAnOrder(t *testing.T) {
@@ -66,8 +66,8 @@ func TestAcceptOpensAnOrder(t *testing.T) {
 		direction ramp.Direction
 		effect    ramp.Effect
 	}{
-		"a mint takes": {mintRequest(), ramp.Mint, ramp.Effect{Kind: ramp.Take, Assets: gold}},
-		"a burn takes nothing, and says what it will grant": {burnRequest(), ramp.Burn, ramp.Effect{}},
+		"a mint takes": {mintRequest(t), ramp.Mint, ramp.Effect{Kind: ramp.Take, Assets: gold}},
+		"a burn takes nothing, and says what it will grant": {burnRequest(t), ramp.Burn, ramp.Effect{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			step := must.Get(ramp.Accept(player, tt.request, atValidate)(nil))(t)
@@ -83,7 +83,7 @@ func TestAcceptOpensAnOrder(t *testing.T) {
 }
 
 func TestTheSameValidateIsARepeat(t *testing.T) {
-	stored := accepted(mintRequest())
+	stored := accepted(t, mintRequest(t))
 	for name, body := range map[string]object{
 		"in the same words": validateCall(),
 		"1.00e2 for 100":    validateCall().with("intent.from.0.amount", json.Number("1.00e2")),
@@ -115,17 +115,17 @@ func TestTokensInAnotherOrderAreTheSame(t *testing.T) {
 	}
 	list := []map[string]any{token("ERC20", "0x2", 1), token("ERC20", "0x2", 2), token("ERC20", "0x1", 3),
 		token("NFT", "0x3", 1)}
-	stored := accepted(intent(list...))
+	stored := accepted(t, intent(list...))
 	slices.Reverse(list)
 	again := intent(list...)
 	step := must.Get(ramp.Accept(player, again, atResult)(&stored))(t)
 	assert.False(t, step.New)
-	step = must.Get(ramp.Finish(reported(accepted(again), 1), atResult)(&stored))(t)
+	step = must.Get(ramp.Finish(reported(accepted(t, again), 1), atResult)(&stored))(t)
 	assert.Equal(t, ramp.Grant, step.Effect.Kind)
 }
 
 func TestAnotherValidateUnderTheUUIDIsAConflict(t *testing.T) {
-	stored := accepted(mintRequest())
+	stored := accepted(t, mintRequest(t))
 	for name, tt := range map[string]struct {
 		session string
 		body    object
@@ -146,7 +146,7 @@ func TestAnotherValidateUnderTheUUIDIsAConflict(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := must.Get(ramp.ParseValidate(tt.body.bytes()))(t)
-			for _, order := range []ramp.Order{stored, ended(stored, 0)} {
+			for _, order := range []ramp.Order{stored, ended(t, stored, 0)} {
 				step, err := ramp.Accept(ramp.Session{ID: tt.session}, r, atResult)(&order)
 				assert.Zero(t, step)
 				conflict := as[*ramp.ConflictError](t, err)
@@ -166,7 +166,7 @@ func TestOptionsAreComparedAsJSON(t *testing.T) {
 		return must.Get(ramp.ParseValidate(validateCall().with("intent.target_candidate",
 			json.RawMessage(options)).bytes()))(t)
 	}
-	stored := accepted(request(`{"a":[1,{"b":"<","c":null}],"n":100000000000000000001}`))
+	stored := accepted(t, request(`{"a":[1,{"b":"<","c":null}],"n":100000000000000000001}`))
 	for options, repeat := range map[string]bool{
 		`{"n": 100000000000000000001, "a": [1, {"c":null, "b":"\u003c"}]}`: true,
 		`{"n": 100000000000000000000, "a": [1, {"c":null, "b":"\u003c"}]}`: false,
@@ -177,17 +177,17 @@ func TestOptionsAreComparedAsJSON(t *testing.T) {
 	} {
 		_, err := ramp.Accept(player, request(options), atResult)(&stored)
 		assert.Equal(t, repeat, err == nil, options)
-		result := reported(accepted(request(options)), 1)
+		result := reported(accepted(t, request(options)), 1)
 		_, err = ramp.Finish(result, atResult)(&stored)
 		assert.NoError(t, err, "the options of a result are never compared")
 	}
 }
 
 func TestAValidateForAnOrderThatIsOverIsRejected(t *testing.T) {
-	stored := accepted(mintRequest())
+	stored := accepted(t, mintRequest(t))
 	abandoned := must.Get(ramp.Abandon("lost", atResult)(&stored))(t)
-	for _, order := range []ramp.Order{ended(stored, 0), ended(stored, 1), abandoned.Order} {
-		_, err := ramp.Accept(player, mintRequest(), atResult)(&order)
+	for _, order := range []ramp.Order{ended(t, stored, 0), ended(t, stored, 1), abandoned.Order} {
+		_, err := ramp.Accept(player, mintRequest(t), atResult)(&order)
 		assert.ErrorIs(t, err, ramp.ErrOrderFinished, order.State)
 	}
 }
@@ -195,15 +195,15 @@ func TestAValidateForAnOrderThatIsOverIsRejected(t *testing.T) {
 func TestAcceptRejectsWhatCannotBeStored(t *testing.T) {
 	for path, change := range map[string]func(string) ramp.Transition{
 		"session_id": func(text string) ramp.Transition {
-			return ramp.Accept(ramp.Session{ID: text}, mintRequest(), atValidate)
+			return ramp.Accept(ramp.Session{ID: text}, mintRequest(t), atValidate)
 		},
 		"project_id": func(text string) ramp.Transition {
-			r := mintRequest()
+			r := mintRequest(t)
 			r.ProjectID = text
 			return ramp.Accept(player, r, atValidate)
 		},
 		"user_address": func(text string) ramp.Transition {
-			r := mintRequest()
+			r := mintRequest(t)
 			r.UserAddress = text
 			return ramp.Accept(player, r, atValidate)
 		},
@@ -226,9 +226,9 @@ func TestAcceptRejectsWhatCannotBeStored(t *testing.T) {
 		var wrong *ramp.InvalidError
 		assert.False(t, errors.As(err, &wrong), "the longest one is accepted")
 	}
-	_, err := ramp.Accept(ramp.Session{ID: " "}, mintRequest(), atValidate)(nil)
+	_, err := ramp.Accept(ramp.Session{ID: " "}, mintRequest(t), atValidate)(nil)
 	assertFields(t, err, "session_id is required")
-	stored := accepted(mintRequest())
+	stored := accepted(t, mintRequest(t))
 	for _, order := range []*ramp.Order{nil, &stored} {
 		_, err = ramp.Accept(player, &ramp.ValidateRequest{}, atValidate)(order)
 		assertFields(t, err, "intent.method", "intent.type", "intent.from", "intent.to")
@@ -239,7 +239,7 @@ func TestAcceptRejectsWhatCannotBeStored(t *testing.T) {
 
 // One table lists the effect of every outcome on an order in every state.
 func TestFinishAndAbandon(t *testing.T) {
-	mint, burn := accepted(mintRequest()), accepted(burnRequest())
+	mint, burn := accepted(t, mintRequest(t)), accepted(t, burnRequest(t))
 	abandon := func(o ramp.Order) ramp.Order {
 		step := must.Get(ramp.Abandon("lost", atResult)(&o))(t)
 		return step.Order
@@ -263,16 +263,16 @@ func TestFinishAndAbandon(t *testing.T) {
 		{"a burn fails", burn, fail, ramp.OrderFailed, ramp.Nothing, false, nil},
 		{"a burn is abandoned", burn, lose, ramp.OrderAbandoned, ramp.Nothing, false, nil},
 
-		{"a success again", ended(burn, 1), succeed, ramp.OrderSucceeded, ramp.Nothing, true, nil},
-		{"a failure again", ended(mint, 0), fail, ramp.OrderFailed, ramp.Nothing, true, nil},
+		{"a success again", ended(t, burn, 1), succeed, ramp.OrderSucceeded, ramp.Nothing, true, nil},
+		{"a failure again", ended(t, mint, 0), fail, ramp.OrderFailed, ramp.Nothing, true, nil},
 		{"abandoned again", abandon(mint), lose, ramp.OrderAbandoned, ramp.Nothing, true, nil},
 		{"a failure after abandon", abandon(mint), fail, ramp.OrderAbandoned, ramp.Nothing, true, nil},
 
 		{"a success after abandon", abandon(mint), succeed, "", "", false, ramp.ErrOrderConflict},
-		{"a failure after a success", ended(mint, 1), fail, "", "", false, ramp.ErrOrderConflict},
-		{"a success after a failure", ended(burn, 0), succeed, "", "", false, ramp.ErrOrderConflict},
-		{"abandoned after a success", ended(mint, 1), lose, "", "", false, ramp.ErrOrderFinished},
-		{"abandoned after a failure", ended(mint, 0), lose, "", "", false, ramp.ErrOrderFinished},
+		{"a failure after a success", ended(t, mint, 1), fail, "", "", false, ramp.ErrOrderConflict},
+		{"a success after a failure", ended(t, burn, 0), succeed, "", "", false, ramp.ErrOrderConflict},
+		{"abandoned after a success", ended(t, mint, 1), lose, "", "", false, ramp.ErrOrderFinished},
+		{"abandoned after a failure", ended(t, mint, 0), lose, "", "", false, ramp.ErrOrderFinished},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			before := tt.stored
@@ -321,7 +321,7 @@ func TestFinishAndAbandon(t *testing.T) {
 // A person ends an order whose assets were settled in another way: nothing moves, now or later.
 func TestWhatWasSettledInAnotherWayMovesNothing(t *testing.T) {
 	const how = "by mail, ticket 17"
-	mint, burn := accepted(mintRequest()), accepted(burnRequest())
+	mint, burn := accepted(t, mintRequest(t)), accepted(t, burnRequest(t))
 	lose := func(ramp.Order) ramp.Transition { return ramp.Abandon("alice: gone", atResult) }
 	end := func(status uint64) func(ramp.Order) ramp.Transition {
 		return func(o ramp.Order) ramp.Transition { return ramp.Finish(reported(o, status), atResult) }
@@ -353,7 +353,7 @@ func TestWhatWasSettledInAnotherWayMovesNothing(t *testing.T) {
 		})
 	}
 
-	gaveBack, moved := ended(mint, 0), ended(mint, 1)
+	gaveBack, moved := ended(t, mint, 0), ended(t, mint, 1)
 	_, err := ramp.Settled(how, end(0)(mint))(&gaveBack)
 	var conflict *ramp.ConflictError
 	require.ErrorAs(t, err, &conflict, "the game has given back before, so the player was paid twice")
@@ -365,7 +365,7 @@ func TestWhatWasSettledInAnotherWayMovesNothing(t *testing.T) {
 	assert.ErrorIs(t, err, ramp.ErrOrderUnknown)
 
 	session := ramp.Session{ID: "session-1"}
-	_, err = ramp.Settled(how, ramp.Accept(session, mintRequest(), atValidate))(nil)
+	_, err = ramp.Settled(how, ramp.Accept(session, mintRequest(t), atValidate))(nil)
 	assertFields(t, err, "settled is for the end of an order")
 	for wrong, problem := range map[string]string{
 		" ": "settled is required", "a\x00": "settled must not contain a NUL character",
@@ -379,7 +379,7 @@ func TestWhatWasSettledInAnotherWayMovesNothing(t *testing.T) {
 // The stored order decides what moves. Only a readable contradiction stops a
 // result, and a person must resolve it.
 func TestWhatOfAResultContradictsAnOrder(t *testing.T) {
-	mint, burn := accepted(mintRequest()), accepted(burnRequest())
+	mint, burn := accepted(t, mintRequest(t)), accepted(t, burnRequest(t))
 	for _, tt := range []struct {
 		name     string
 		order    ramp.Order
@@ -456,7 +456,7 @@ func TestOnlyAHashIsStoredAsOne(t *testing.T) {
 		"0x" + strings.Repeat("zz", 32): "", "1x" + hash: "", "0xg" + hash[1:]: "", "0x" + hash[1:] + "g": "",
 		"😀": "", strings.Repeat("x", 64<<10): "",
 	} {
-		o := accepted(mintRequest())
+		o := accepted(t, mintRequest(t))
 		r := &ramp.Result{UUID: o.UUID, TxHash: reported, Receipt: ramp.Receipt{Status: ramp.NewQuantity(1)}}
 		step := must.Get(ramp.Finish(r, atResult)(&o))(t)
 		assert.Equal(t, want, step.Order.TxHash)
@@ -464,16 +464,17 @@ func TestOnlyAHashIsStoredAsOne(t *testing.T) {
 }
 
 func TestAnOrderSurvivesJSON(t *testing.T) {
-	r := mintRequest()
+	r := mintRequest(t)
 	r.Intent.From[0].Amount = amount("1000000000000000000000000000001.000000000000000000000000000001")
-	for _, order := range []ramp.Order{accepted(r), ended(accepted(r), 0), ended(accepted(burnRequest()), 1)} {
+	for _, order := range []ramp.Order{accepted(t, r), ended(t, accepted(t, r), 0),
+		ended(t, accepted(t, burnRequest(t)), 1)} {
 		written := must.Get(json.Marshal(order))(t)
 		var read ramp.Order
 		require.NoError(t, json.Unmarshal(written, &read))
 		assert.Equal(t, order, read)
 	}
 
-	written := must.Get(json.Marshal(accepted(mintRequest())))(t)
+	written := must.Get(json.Marshal(accepted(t, mintRequest(t))))(t)
 	assert.JSONEq(t,
 		`{"version":1,"uuid":"`+testUUID+`","state":"accepted","project_id":"project-1","session_id":"session-1",
 		"user_address":"0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb","digest":"`+testDigest+`",
@@ -497,7 +498,7 @@ func TestAnOrderSurvivesJSON(t *testing.T) {
 // During a deployment, a program of the release before ends orders that a newer one has
 // opened. What the newer one has written must not be lost.
 func TestAnOrderKeepsWhatANewerProgramHasWritten(t *testing.T) {
-	written := must.Get(json.Marshal(accepted(mintRequest())))(t)
+	written := must.Get(json.Marshal(accepted(t, mintRequest(t))))(t)
 	newer := strings.NewReplacer(`"version":1,`, `"version":1,"tags":["a",1e400],`, `"intent":{`,
 		`"intent":{"rate":{"a":0.10},`).Replace(string(written))
 	var read ramp.Order
@@ -530,7 +531,7 @@ func TestEveryFieldOfAValidateThatIsStoredIsCompared(t *testing.T) {
 		tried++
 		name, _, optional := strings.Cut(stored.Tag.Get("json"), ",omitempty")
 		call := func(value string) *ramp.ValidateRequest {
-			r := mintRequest()
+			r := mintRequest(t)
 			reflect.ValueOf(r).Elem().FieldByName(field.Name).SetString(value)
 			return r
 		}
@@ -563,7 +564,7 @@ func TestEveryFieldOfAValidateThatIsStoredIsCompared(t *testing.T) {
 // A field whose member is not known would be written twice, and the old value read back.
 func TestAChangedOrderHasEachMemberOnce(t *testing.T) {
 	var read ramp.Order
-	was := filled(ended(accepted(mintRequest()), 1), "was")
+	was := filled(ended(t, accepted(t, mintRequest(t)), 1), "was")
 	require.NoError(t, json.Unmarshal(must.Get(json.Marshal(was))(t), &read))
 	want := filled(read, "is")
 	text := must.Get(json.Marshal(want))(t)
@@ -600,7 +601,7 @@ func TestTheStoreInMemoryIsALedger(t *testing.T) {
 	assert.ErrorIs(t, err, ramp.ErrOrderUnknown)
 	var orders []ramp.Order
 	for n, network := range []ramp.Network{ramp.Testnet, "", ramp.Mainnet} {
-		r := mintRequest()
+		r := mintRequest(t)
 		r.UUID = uuid.New()
 		accept := ramp.OnlyOf("", network, ramp.Accept(player, r, atValidate))
 		order := must.Get(store.Update(t.Context(), r.UUID, accept))(t).Order

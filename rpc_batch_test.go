@@ -22,7 +22,10 @@ type batchLimit struct {
 }
 
 func (n *batchLimit) RoundTrip(r *http.Request) (*http.Response, error) {
-	requests, batch := requestsOf(r)
+	requests, batch, err := requestsOf(r)
+	if err != nil {
+		return nil, err
+	}
 	answer := func(id uint64) string { return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":"0x7"}`, id) }
 	if !batch {
 		n.sizes = append(n.sizes, 0)
@@ -50,7 +53,7 @@ func (n *batchLimit) RoundTrip(r *http.Request) (*http.Response, error) {
 	return status(200, nil, "["+strings.Join(answers, ",")+"]")(r)
 }
 
-func (n *batchLimit) client() *ramp.RPC { return rpcOver(n, ramp.RPCConfig{}) }
+func (n *batchLimit) client(t testing.TB) *ramp.RPC { return rpcOver(t, n, ramp.RPCConfig{}) }
 
 // askAll makes a batch that must succeed at once, and returns the sizes of its
 // requests.
@@ -101,10 +104,10 @@ func TestABatchFitsTheLimitOfTheNode(t *testing.T) {
 				}
 				return 0, ""
 			}}
-			client := n.client()
+			client := n.client(t)
 			assert.Equal(t, []int{25, 12, 6, 6, 6, 6, 0}, n.askAll(t, client, 25))
 			assert.Equal(t, []int{6, 6, 6, 6, 0}, n.askAll(t, client, 25), "the next batch is not rejected")
-			assert.LessOrEqual(t, len(n.askAll(t, n.client(), 1500)), 254)
+			assert.LessOrEqual(t, len(n.askAll(t, n.client(t), 1500)), 254)
 		})
 	}
 }
@@ -120,7 +123,7 @@ func TestANodeWithoutBatchesIsAskedOneByOne(t *testing.T) {
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			n := &batchLimit{answer: func(int) (int, string) { return 200, body }}
-			client := n.client()
+			client := n.client(t)
 			assert.Equal(t, []int{5, 2, 0, 0, 0, 0, 0}, n.askAll(t, client, 5))
 			assert.Equal(t, []int{0, 0, 0}, n.askAll(t, client, 3))
 		})
@@ -150,7 +153,7 @@ func TestTheCallsWhoseAnswerIsTooLargeAreAskedForInHalves(t *testing.T) {
 		}},
 	} {
 		inBubble(t, name, func(t *testing.T) {
-			client := n.client()
+			client := n.client(t)
 			client.SetLimit(1000)
 			first := n.askAll(t, client, 8)
 			assert.Contains(t, [][]int{{8, 4, 2, 2, 4, 2, 2}, {8, 4, 0, 0}}, first)
@@ -169,7 +172,7 @@ func TestTheCallsWhoseAnswerIsTooLargeAreAskedForInHalves(t *testing.T) {
 				`{"code":-32003,"message":"transaction rejected"}`
 		}}
 		calls, _ := balances(3)
-		require.NoError(t, n.client().Batch(t.Context(), calls))
+		require.NoError(t, n.client(t).Batch(t.Context(), calls))
 		assert.Equal(t, []int{3, 0, 0}, n.sizes, "the code decides")
 		assert.NoError(t, calls[2].Err)
 	})
@@ -189,7 +192,7 @@ func TestTheTextOfAContractSwitchesNoBatchesOff(t *testing.T) {
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			n := &batchLimit{part: func(int) (int, string) { return 99, failure }}
-			client := n.client()
+			client := n.client(t)
 			for range 2 {
 				n.sizes = nil
 				calls, got := balances(100)
@@ -216,7 +219,7 @@ func TestTheTextOfAContractSwitchesNoBatchesOff(t *testing.T) {
 				}
 				return 0, ""
 			}}
-			client := n.client()
+			client := n.client(t)
 			calls, _ := balances(100)
 			_ = client.Batch(t.Context(), calls)
 			fails = false
@@ -241,7 +244,7 @@ func TestALimitIsRememberedOnceFewerCallsSucceed(t *testing.T) {
 				return 404, "<html>"
 			}
 		}
-		client := n.client()
+		client := n.client(t)
 		calls, _ := balances(100)
 		assert.ErrorContains(t, client.Batch(t.Context(), calls), "HTTP 404")
 		assert.Equal(t, []int{100, 50}, n.sizes)
@@ -259,12 +262,12 @@ func TestWhatAnAnswerLeavesOutIsAskedForOnceMore(t *testing.T) {
 			}
 			return calls, ""
 		}
-		assert.Equal(t, []int{5, 3}, n.askAll(t, n.client(), 5))
+		assert.Equal(t, []int{5, 3}, n.askAll(t, n.client(t), 5))
 
 		n.part = func(int) (int, string) { return 1, "" }
 		n.sizes = nil
 		calls, _ := balances(4)
-		require.NoError(t, n.client().Batch(t.Context(), calls))
+		require.NoError(t, n.client(t).Batch(t.Context(), calls))
 		assert.Equal(t, []int{4, 3}, n.sizes)
 		assert.NoError(t, calls[1].Err)
 		assert.ErrorContains(t, calls[2].Err, "the answer to the batch has none for this call")
@@ -274,7 +277,7 @@ func TestWhatAnAnswerLeavesOutIsAskedForOnceMore(t *testing.T) {
 		for i := range calls {
 			calls[i].Method = "eth_sendRawTransaction"
 		}
-		require.NoError(t, n.client().Batch(t.Context(), calls))
+		require.NoError(t, n.client(t).Batch(t.Context(), calls))
 		assert.Equal(t, []int{4}, n.sizes)
 	})
 }

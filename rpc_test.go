@@ -85,17 +85,17 @@ func says(status int, body string, header ...string) func(http.ResponseWriter, *
 
 func result(json string) string { return `{"jsonrpc":"2.0","id":ID,"result":` + json + `}` }
 
-func (n *rpcNode) client() *ramp.RPC { return n.clientWith(ramp.RPCConfig{Retries: -1}) }
+func (n *rpcNode) client(t testing.TB) *ramp.RPC { return n.clientWith(t, ramp.RPCConfig{Retries: -1}) }
 
 // clientWith is a client of the node with what a test sets beside its URL.
-func (n *rpcNode) clientWith(c ramp.RPCConfig) *ramp.RPC {
+func (n *rpcNode) clientWith(t testing.TB, c ramp.RPCConfig) *ramp.RPC {
 	c.URL = n.URL
-	return ramp.Must(ramp.NewRPC(c))
+	return must.Get(ramp.NewRPC(c))(t)
 }
 
 // clientWithin is a client of the node with a lower limit.
-func (n *rpcNode) clientWithin(answerBytes int64) *ramp.RPC {
-	client := n.client()
+func (n *rpcNode) clientWithin(t testing.TB, answerBytes int64) *ramp.RPC {
+	client := n.client(t)
 	client.SetLimit(answerBytes)
 	return client
 }
@@ -186,7 +186,7 @@ func TestAnswersThatNodesAndProxiesGive(t *testing.T) {
 				test.status = 200
 			}
 			n := newNode(t, says(test.status, test.body, test.header...))
-			number, err := n.client().BlockNumber(t.Context())
+			number, err := n.client(t).BlockNumber(t.Context())
 			assert.Len(t, n.asked(), 1)
 			if test.text == "" {
 				require.NoError(t, err)
@@ -220,13 +220,13 @@ func TestAnAnswerAboveTheLimitIsNotReadToItsEnd(t *testing.T) {
 		}
 		return ""
 	})
-	_, err := n.clientWithin(10 << 10).BlockNumber(t.Context())
+	_, err := n.clientWithin(t, 10<<10).BlockNumber(t.Context())
 	assert.ErrorContains(t, err, "too large: the limit is 10240 bytes")
 
 	fits := newNode(t, says(200, strings.Repeat(" ", 100)+`{"id":1,"result":"0x10"}`))
-	_, err = fits.clientWithin(124).BlockNumber(t.Context())
+	_, err = fits.clientWithin(t, 124).BlockNumber(t.Context())
 	assert.NoError(t, err)
-	_, err = fits.clientWithin(123).BlockNumber(t.Context())
+	_, err = fits.clientWithin(t, 123).BlockNumber(t.Context())
 	assert.ErrorContains(t, err, "too large")
 }
 
@@ -235,11 +235,11 @@ type steps = []func(*http.Request) (*http.Response, error)
 
 // scripted is a client on a network in memory, in a bubble whose time passes by
 // itself.
-func scripted(s *script) *ramp.RPC { return scriptedWith(s, ramp.RPCConfig{}) }
+func scripted(t testing.TB, s *script) *ramp.RPC { return scriptedWith(t, s, ramp.RPCConfig{}) }
 
-func scriptedWith(s *script, c ramp.RPCConfig) *ramp.RPC {
+func scriptedWith(t testing.TB, s *script, c ramp.RPCConfig) *ramp.RPC {
 	s.start = time.Now()
-	return rpcOver(s, c)
+	return rpcOver(t, s, c)
 }
 
 func TestAReadIsRepeatedAfterAFailureThatMayPass(t *testing.T) {
@@ -272,7 +272,7 @@ func TestAReadIsRepeatedAfterAFailureThatMayPass(t *testing.T) {
 		inBubble(t, name, func(t *testing.T) {
 			s := &script{steps: steps{test.first, status(200, nil, `{"id":2,"result":"0x10"}`)}}
 			var log strings.Builder
-			number, err := scriptedWith(s,
+			number, err := scriptedWith(t, s,
 				ramp.RPCConfig{Logger: slog.New(slog.NewTextHandler(&log, nil))}).BlockNumber(t.Context())
 			assert.Len(t, s.sent, test.sent)
 			assert.Equal(t, test.sent == 2, err == nil, err)
@@ -298,13 +298,13 @@ func TestOnlyWhatIsKnownToReadIsRepeated(t *testing.T) {
 	} {
 		inBubble(t, method, func(t *testing.T) {
 			s := &script{steps: steps{disconnect}}
-			err := scripted(s).Call(t.Context(), nil, method)
+			err := scripted(t, s).Call(t.Context(), nil, method)
 			assert.ErrorContains(t, err, "ramp: "+method+": connection reset")
 			assert.Len(t, s.sent, sent)
 
 			s = &script{steps: steps{disconnect}}
 			calls := []ramp.BatchCall{{Method: "eth_blockNumber"}, {Method: method}}
-			assert.Error(t, scripted(s).Batch(t.Context(), calls))
+			assert.Error(t, scripted(t, s).Batch(t.Context(), calls))
 			assert.Len(t, s.sent, sent, "in a batch")
 		})
 	}
@@ -331,14 +331,14 @@ func TestASendIsNeverSentTwice(t *testing.T) {
 				}
 				panic(http.ErrAbortHandler) // hangs up
 			})
-			client := n.clientWith(ramp.RPCConfig{Retries: 5})
+			client := n.clientWith(t, ramp.RPCConfig{Retries: 5})
 			must.Get(client.BlockNumber(t.Context()))(t)
 			warm = false
 			assert.ErrorContains(t, send(client), "EOF")
 			assert.Len(t, n.asked(), 2)
 
 			n = newNode(t, says(503, "busy"))
-			failure := as[*ramp.HTTPError](t, send(n.clientWith(ramp.RPCConfig{Retries: 5})))
+			failure := as[*ramp.HTTPError](t, send(n.clientWith(t, ramp.RPCConfig{Retries: 5})))
 			assert.Equal(t, 503, failure.Status)
 			assert.Len(t, n.asked(), 1)
 		})
@@ -432,7 +432,7 @@ func TestABatchMatchesAnswersByID(t *testing.T) {
 			})
 			calls, got := balances(2)
 			calls[0].Err = errors.New("of an earlier time")
-			err := n.client().Batch(t.Context(), calls)
+			err := n.client(t).Batch(t.Context(), calls)
 			if test.whole != "" {
 				require.ErrorContains(t, err, test.whole)
 				assert.Len(t, n.asked(), 1, "only what is too large is cut in halves")
@@ -462,7 +462,7 @@ func TestABatchIsWrittenAsOneArray(t *testing.T) {
 		{Method: "eth_getTransactionReceipt", Params: []any{common.Hash{}}, Into: &receipt},
 		{Method: "net_version"},
 	}
-	require.NoError(t, n.client().Batch(t.Context(), calls))
+	require.NoError(t, n.client(t).Batch(t.Context(), calls))
 	assert.ErrorIs(t, calls[0].Err, ramp.ErrNotFound)
 	assert.NoError(t, calls[1].Err, "a result that nobody wants")
 	assert.Equal(t,
@@ -470,7 +470,7 @@ func TestABatchIsWrittenAsOneArray(t *testing.T) {
 			`"]},` +
 			`{"jsonrpc":"2.0","id":2,"method":"net_version","params":[]}]`}, n.asked())
 
-	require.NoError(t, n.client().Batch(t.Context(), nil))
+	require.NoError(t, n.client(t).Batch(t.Context(), nil))
 	assert.Len(t, n.asked(), 1, "nothing is asked for nothing")
 }
 
@@ -492,7 +492,7 @@ func TestABatchThatFailsIsNotGoneOnWith(t *testing.T) {
 		return echo(ids)
 	})
 	calls, _ := balances(3)
-	require.Error(t, n.clientWith(ramp.RPCConfig{BatchSize: 1, Retries: -1}).Batch(t.Context(), calls))
+	require.Error(t, n.clientWith(t, ramp.RPCConfig{BatchSize: 1, Retries: -1}).Batch(t.Context(), calls))
 	assert.Len(t, n.asked(), 2)
 	assert.NoError(t, calls[0].Err)
 	assert.ErrorContains(t, calls[1].Err, "not JSON-RPC")
@@ -508,7 +508,7 @@ func TestOnlyTheCallsThatWereTurnedAwayAreRepeated(t *testing.T) {
 			status(200, nil, `{"id":4,"result":"0x2"}`),
 		}}
 		calls, got := balances(3)
-		require.NoError(t, scripted(s).Batch(t.Context(), calls))
+		require.NoError(t, scripted(t, s).Batch(t.Context(), calls))
 		require.Len(t, s.sent, 2)
 		assert.Equal(t, 1, strings.Count(string(s.sent[1]), "eth_getBalance"))
 		assert.Equal(t, "1", got[0].String())
@@ -520,7 +520,7 @@ func TestOnlyTheCallsThatWereTurnedAwayAreRepeated(t *testing.T) {
 			status(200, nil, `{"id":2,"error":{"code":429,"message":"slow down"}}`),
 		}}
 		calls, _ = balances(1)
-		require.NoError(t, scriptedWith(s, ramp.RPCConfig{Retries: 1}).Batch(t.Context(), calls),
+		require.NoError(t, scriptedWith(t, s, ramp.RPCConfig{Retries: 1}).Batch(t.Context(), calls),
 			"the batch as such was answered")
 		assert.ErrorContains(t, calls[0].Err, "slow down")
 		require.Len(t, s.sent, 2)
@@ -530,11 +530,11 @@ func TestOnlyTheCallsThatWereTurnedAwayAreRepeated(t *testing.T) {
 
 func TestParametersThatCannotBeWrittenAreNotSent(t *testing.T) {
 	n := newNode(t, says(200, result(`"0x1"`)))
-	err := n.client().Call(t.Context(), nil, "eth_call", make(chan int))
+	err := n.client(t).Call(t.Context(), nil, "eth_call", make(chan int))
 	assert.ErrorContains(t, err, "ramp: eth_call: cannot encode the parameters")
 	calls := []ramp.BatchCall{{Method: "eth_call", Params: []any{make(chan int)}}, {Method: "eth_call"}}
-	assert.ErrorContains(t, n.client().Batch(t.Context(), calls), "cannot encode the parameters")
-	require.NoError(t, n.client().Batch(t.Context(), calls[:1]))
+	assert.ErrorContains(t, n.client(t).Batch(t.Context(), calls), "cannot encode the parameters")
+	require.NoError(t, n.client(t).Batch(t.Context(), calls[:1]))
 	assert.ErrorContains(t, calls[0].Err, "cannot encode the parameters")
 	assert.Empty(t, n.asked())
 }
@@ -542,7 +542,7 @@ func TestParametersThatCannotBeWrittenAreNotSent(t *testing.T) {
 func TestAnyMethodCanBeCalled(t *testing.T) {
 	n := newNode(t, says(200, result(`{"a":[1,"0x2"]}`)))
 	var raw json.RawMessage
-	require.NoError(t, n.client().Call(t.Context(), &raw, "custom_anything", "a", 1, true, nil))
+	require.NoError(t, n.client(t).Call(t.Context(), &raw, "custom_anything", "a", 1, true, nil))
 	assert.Equal(t, `{"a":[1,"0x2"]}`, string(raw))
 	assert.Equal(t,
 		[]string{`{"jsonrpc":"2.0","id":ID,"method":"custom_anything","params":["a",1,true,null]}`}, n.asked())
@@ -550,14 +550,14 @@ func TestAnyMethodCanBeCalled(t *testing.T) {
 	assert.Equal(t, "ramp-go", n.request().Header.Get("User-Agent"))
 
 	var into struct{ A []any }
-	require.NoError(t, n.client().Call(t.Context(), &into, "custom_anything"))
+	require.NoError(t, n.client(t).Call(t.Context(), &into, "custom_anything"))
 	assert.Equal(t, []any{1.0, "0x2"}, into.A)
 }
 
 // The data of an error is for programs: redacting it would change amounts, rename
 // fields or break the JSON.
 func TestDataOfARejectionIsAsTheNodeSentIt(t *testing.T) {
-	reason := encoded("0x08c379a0", "string", "not enough gold")
+	reason := encoded(t, "0x08c379a0", "string", "not enough gold")
 	for name, test := range map[string]struct{ user, path, data string }{
 		"a password among the bytes of a revert": {user: "user:0000@", data: `"` + reason + `"`},
 		"a path that is the name of a field":     {path: "/data", data: `{"data":"` + reason + `","method":"data"}`},
@@ -625,13 +625,13 @@ func TestAResultNeedsSomewhereToGo(t *testing.T) {
 		"a map": map[string]any{},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := n.client().Call(t.Context(), into, "eth_sendTransaction")
+			err := n.client(t).Call(t.Context(), into, "eth_sendTransaction")
 			assert.ErrorContains(t, err, "ramp: eth_sendTransaction: the result must go into a non-nil pointer, not a ")
 
 			calls, got := balances(2)
 			calls[0].Into = into
 			before := len(n.asked())
-			require.NoError(t, n.client().Batch(t.Context(), calls))
+			require.NoError(t, n.client(t).Batch(t.Context(), calls))
 			assert.ErrorContains(t, calls[0].Err, "ramp: eth_getBalance: the result must go into a non-nil pointer")
 			require.NoError(t, calls[1].Err)
 			assert.True(t, got[1].Present())
@@ -673,7 +673,7 @@ func TestEachCallIsLoggedOnce(t *testing.T) {
 			for level, logged := range map[slog.Level]bool{slog.LevelDebug: true,
 				slog.LevelInfo: strings.HasPrefix(test.want, "ERROR")} {
 				var log bytes.Buffer
-				test.call(n.clientWith(ramp.RPCConfig{Logger: slog.New(slog.NewTextHandler(&log,
+				test.call(n.clientWith(t, ramp.RPCConfig{Logger: slog.New(slog.NewTextHandler(&log,
 					&slog.HandlerOptions{Level: level}))}))
 				if !logged {
 					assert.Empty(t, log.String())
@@ -732,7 +732,10 @@ type twoNodes struct {
 }
 
 func (n *twoNodes) RoundTrip(r *http.Request) (*http.Response, error) {
-	requests, batch := requestsOf(r)
+	requests, batch, err := requestsOf(r)
+	if err != nil {
+		return nil, err
+	}
 	n.seen = append(n.seen, r.Clone(r.Context()))
 	name, _, _ := strings.Cut(r.URL.Host, ".")
 	asked := name
@@ -746,13 +749,13 @@ func (n *twoNodes) RoundTrip(r *http.Request) (*http.Response, error) {
 	return n.fallback.RoundTrip(r)
 }
 
-func (n *twoNodes) client(c ramp.RPCConfig) *ramp.RPC {
+func (n *twoNodes) client(t testing.TB, c ramp.RPCConfig) *ramp.RPC {
 	c.URL = "https://first-user:first-password@first.example.com/first-path-key-16"
 	c.Header = http.Header{"X-First": {"first-header"}}
 	c.FallbackURL = "https://fallback.example.com?key=fallback-query"
 	c.FallbackHeader = http.Header{"X-Fallback": {"fallback-header"}}
 	c.HTTPClient, c.Retries = &http.Client{Transport: n}, -1
-	return ramp.Must(ramp.NewRPC(c))
+	return must.Get(ramp.NewRPC(c))(t)
 }
 
 func alwaysAnswering(code int, body string) http.RoundTripper {
@@ -777,7 +780,7 @@ func TestTheFallbackIsAskedWhenTheFirstNodeFailsAsANode(t *testing.T) {
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			n := &twoNodes{first: test.first, fallback: &chain{head: 2}}
-			number, err := n.client(ramp.RPCConfig{}).BlockNumber(t.Context())
+			number, err := n.client(t, ramp.RPCConfig{}).BlockNumber(t.Context())
 			if test.asked {
 				require.NoError(t, err)
 				assert.EqualValues(t, 2, number)
@@ -792,7 +795,7 @@ func TestTheFallbackIsAskedWhenTheFirstNodeFailsAsANode(t *testing.T) {
 func TestTheFirstNodeIsTriedAgainAfterARest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &twoNodes{first: roundTripper(disconnect), fallback: &chain{head: 2}}
-		client := n.client(ramp.RPCConfig{})
+		client := n.client(t, ramp.RPCConfig{})
 		ask := func() []string {
 			n.asked = nil
 			must.Get(client.BlockNumber(t.Context()))(t)
@@ -815,7 +818,7 @@ func TestEachNodesChainIsChecked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &twoNodes{first: roundTripper(disconnect),
 			fallback: &chain{say: map[string]string{"eth_chainId": `"result":"0x1"`}}}
-		client := n.client(ramp.RPCConfig{ChainID: 1112})
+		client := n.client(t, ramp.RPCConfig{ChainID: 1112})
 		_, err := client.BlockNumber(t.Context())
 		assert.ErrorIs(t, err, ramp.ErrWrongChain)
 		assert.Equal(t, []string{"first chainId", "fallback chainId"}, n.asked)
@@ -829,7 +832,7 @@ func TestASendGoesToOneNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &twoNodes{first: roundTripper(disconnect),
 			fallback: &chain{say: map[string]string{"eth_sendRawTransaction": `"result":"` + hash32 + `"`}}}
-		client := n.client(ramp.RPCConfig{})
+		client := n.client(t, ramp.RPCConfig{})
 		_, err := client.SendRawTransaction(t.Context(), []byte{2, 1})
 		assert.ErrorContains(t, err, "connection reset")
 		assert.Equal(t, []string{"first sendRawTransaction"}, n.asked)
@@ -843,7 +846,7 @@ func TestASendGoesToOneNode(t *testing.T) {
 func TestACanceledCallDoesNotMakeANodeRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &twoNodes{first: roundTripper(hang), fallback: &chain{}}
-		client := n.client(ramp.RPCConfig{})
+		client := n.client(t, ramp.RPCConfig{})
 		ctx := within(t, time.Second)
 		_, err := client.BlockNumber(ctx)
 		assert.Error(t, err)
@@ -859,7 +862,7 @@ func TestAWaitAsksTheFallback(t *testing.T) {
 		n := &twoNodes{first: roundTripper(hang), fallback: &chain{receipt: string(onChain().bytes())}}
 		ctx := within(t, 5*time.Second)
 		start := time.Now()
-		_, _, err := n.client(ramp.RPCConfig{ChainID: 1112}).WaitTransaction(ctx, common.MaxHash, 1)
+		_, _, err := n.client(t, ramp.RPCConfig{ChainID: 1112}).WaitTransaction(ctx, common.MaxHash, 1)
 		require.NoError(t, err)
 		assert.Equal(t, 2*time.Second, time.Since(start))
 		assert.Equal(t, []string{"first", "fallback"}, n.asked)
@@ -871,7 +874,7 @@ func TestEachNodeGetsItsOwnCredentials(t *testing.T) {
 	secrets := "first-user first-password first-path-key-16 first-header fallback-query fallback-header"
 	n := &twoNodes{first: alwaysAnswering(503, secrets), fallback: alwaysAnswering(503, secrets)}
 	var log strings.Builder
-	client := n.client(ramp.RPCConfig{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	client := n.client(t, ramp.RPCConfig{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	_, err := client.BlockNumber(t.Context())
 	require.Error(t, err)
 	require.Len(t, n.seen, 2)
@@ -907,8 +910,8 @@ func TestEveryCodeOfTheInterfaceIsFound(t *testing.T) {
 }
 
 // encoded is what a contract returns for a revert, made by go-ethereum.
-func encoded(selector, kind string, value any) string {
-	kinds := ramp.Must(abi.NewType(kind, "", nil))
-	packed := ramp.Must(abi.Arguments{{Type: kinds}}.Pack(value))
+func encoded(t testing.TB, selector, kind string, value any) string {
+	kinds := must.Get(abi.NewType(kind, "", nil))(t)
+	packed := must.Get(abi.Arguments{{Type: kinds}}.Pack(value))(t)
 	return selector + hex.EncodeToString(packed)
 }

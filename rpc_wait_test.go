@@ -53,21 +53,24 @@ type chainRequest struct {
 }
 
 // requestsOf returns the calls of a request, which can be read again.
-func requestsOf(r *http.Request) (requests []chainRequest, batch bool) {
-	body := ramp.Must(io.ReadAll(r.Body))
+func requestsOf(r *http.Request) (requests []chainRequest, batch bool, err error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, false, err
+	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	batch = body[0] == '['
 	if !batch {
 		body = slices.Concat([]byte("["), body, []byte("]"))
 	}
-	if err := json.Unmarshal(body, &requests); err != nil {
-		panic(err)
-	}
-	return requests, batch
+	return requests, batch, json.Unmarshal(body, &requests)
 }
 
 func (c *chain) RoundTrip(r *http.Request) (*http.Response, error) {
-	requests, batch := requestsOf(r)
+	requests, batch, err := requestsOf(r)
+	if err != nil {
+		return nil, err
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.requests++
@@ -120,11 +123,11 @@ func (c *chain) answer(request chainRequest) string {
 	return `"result":` + answer
 }
 
-func (c *chain) client() *ramp.RPC { return c.clientEvery(0) }
+func (c *chain) client(t testing.TB) *ramp.RPC { return c.clientEvery(t, 0) }
 
 // clientEvery returns a client with a poll interval.
-func (c *chain) clientEvery(interval time.Duration) *ramp.RPC {
-	return rpcOver(c, ramp.RPCConfig{PollInterval: interval})
+func (c *chain) clientEvery(t testing.TB, interval time.Duration) *ramp.RPC {
+	return rpcOver(t, c, ramp.RPCConfig{PollInterval: interval})
 }
 
 // The hashes of a block with the transaction, and of the one that replaces it.
@@ -140,13 +143,13 @@ func TestWaitReceiptWaitsForATransactionToBeInABlock(t *testing.T) {
 		c := &chain{receipt: "null"}
 		c.after(3500*time.Millisecond, func() { c.receipt = mined(10, blockA) })
 		start := time.Now()
-		receipt := must.Get(c.client().WaitReceipt(t.Context(), common.MaxHash, 1))(t)
+		receipt := must.Get(c.client(t).WaitReceipt(t.Context(), common.MaxHash, 1))(t)
 		assert.Equal(t, common.MaxHash, receipt.TransactionHash)
 		assert.Equal(t, 4*time.Second, time.Since(start), "it looks once a second")
 		assert.Len(t, c.asked, 5)
 
 		c.asked = nil
-		must.Get(c.client().WaitReceipt(t.Context(), common.MaxHash, 0))(t)
+		must.Get(c.client(t).WaitReceipt(t.Context(), common.MaxHash, 0))(t)
 		assert.Equal(t, []string{"eth_getTransactionReceipt"}, c.asked)
 	})
 }
@@ -156,7 +159,7 @@ func TestWaitReceiptRejectsTheReceiptOfAnotherTransaction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &chain{receipt: mined(10, blockA), head: 10}
 		asked := common.HexToHash("0xbad")
-		receipt, err := c.client().WaitReceipt(t.Context(), asked, 1)
+		receipt, err := c.client(t).WaitReceipt(t.Context(), asked, 1)
 		assert.Nil(t, receipt)
 		assert.ErrorContains(t, err,
 			"ramp: wait for transaction "+asked.Hex()+
@@ -173,7 +176,7 @@ func TestWaitReceiptWaitsForConfirmations(t *testing.T) {
 			c.after(time.Duration(i+1)*time.Minute, func() { c.head++ })
 		}
 		start := time.Now()
-		must.Get(c.clientEvery(time.Minute+time.Second).WaitReceipt(t.Context(), common.MaxHash, 3))(t)
+		must.Get(c.clientEvery(t, time.Minute+time.Second).WaitReceipt(t.Context(), common.MaxHash, 3))(t)
 		assert.EqualValues(t, 12, c.head, "block 10 and two on top")
 		assert.Equal(t, 3*(time.Minute+time.Second), time.Since(start))
 		assert.Equal(t, "eth_getBlockByNumber", c.asked[len(c.asked)-1], "the block is read again at depth")
@@ -187,7 +190,7 @@ func TestWaitReceiptCountsNoConfirmationsOfANodeThatIsBehind(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := &chain{receipt: mined(10, blockA), head: head, block: map[uint64]string{10: blockA}}
 			ctx := within(t, 500*time.Millisecond)
-			_, err := c.client().WaitReceipt(ctx, common.MaxHash, 2)
+			_, err := c.client(t).WaitReceipt(ctx, common.MaxHash, 2)
 			assert.ErrorContains(t, err, "the transaction has "+has+" confirmations")
 			assert.Equal(t, []string{"eth_getTransactionReceipt", "eth_blockNumber", "eth_getBlockByNumber"}, c.asked)
 		})
@@ -205,7 +208,7 @@ func TestWaitReceiptWaitsForABlockWithNumberAndHash(t *testing.T) {
 			inBubble(t, name, func(t *testing.T) {
 				c := &chain{receipt: string(receipt.bytes()), head: 20, block: map[uint64]string{10: blockA}}
 				ctx := within(t, 1500*time.Millisecond)
-				_, err := c.client().WaitReceipt(ctx, common.MaxHash, confirmations)
+				_, err := c.client(t).WaitReceipt(ctx, common.MaxHash, confirmations)
 				assert.ErrorContains(t, err, "the transaction is in no block yet")
 				assert.Equal(t, []string{"eth_getTransactionReceipt", "eth_getTransactionReceipt"}, c.asked)
 			})
@@ -226,7 +229,7 @@ func TestWaitReceiptStartsOverWhenTheBlockWasReplaced(t *testing.T) {
 			})
 			c.after(7500*time.Millisecond, func() { c.head = 13 })
 			start := time.Now()
-			receipt := must.Get(c.client().WaitReceipt(t.Context(), common.MaxHash, 3))(t)
+			receipt := must.Get(c.client(t).WaitReceipt(t.Context(), common.MaxHash, 3))(t)
 			assert.Equal(t, "11", receipt.BlockNumber.String())
 			assert.Equal(t, blockB, receipt.BlockHash.Hex())
 			assert.Equal(t, 8*time.Second, time.Since(start), "its confirmations are counted anew")
@@ -278,7 +281,7 @@ func TestWaitReceiptGoesOnOverWhatMayPass(t *testing.T) {
 			c := &chain{receipt: mined(10, blockA), head: 11, block: map[uint64]string{10: blockA}, fail: fail}
 			c.after(10*time.Minute-time.Second/2, func() { c.fail = nil })
 			start := time.Now()
-			must.Get(c.client().WaitReceipt(t.Context(), common.MaxHash, 2))(t)
+			must.Get(c.client(t).WaitReceipt(t.Context(), common.MaxHash, 2))(t)
 			assert.Equal(t, 10*time.Minute, time.Since(start))
 		})
 	}
@@ -300,7 +303,7 @@ func TestWaitReceiptHonorsRetryAfterWithinReason(t *testing.T) {
 				return status(429, map[string]string{"Retry-After": asked}, "")(nil)
 			}
 			start := time.Now()
-			must.Get(c.client().WaitReceipt(t.Context(), common.MaxHash, 0))(t)
+			must.Get(c.client(t).WaitReceipt(t.Context(), common.MaxHash, 0))(t)
 			assert.Equal(t, waits, time.Since(start))
 		})
 	}
@@ -369,7 +372,7 @@ func TestWaitReceiptSaysWhatIsMissing(t *testing.T) {
 			test.change(c)
 			ctx := within(t, 3500*time.Millisecond)
 			start := time.Now()
-			receipt, err := c.client().WaitReceipt(ctx, common.MaxHash, 5)
+			receipt, err := c.client(t).WaitReceipt(ctx, common.MaxHash, 5)
 			assert.Equal(t, test.ends, time.Since(start) == 0)
 			assert.Equal(t, !test.ends, errors.Is(err, context.DeadlineExceeded))
 			assert.ErrorContains(t, err, test.text)
@@ -425,9 +428,9 @@ func TestAWaitOutlivesAnAnswerThatHangs(t *testing.T) {
 }
 
 // pinned returns a client that accepts only chain 1112.
-func pinned(node http.RoundTripper, c ramp.RPCConfig) *ramp.RPC {
+func pinned(t testing.TB, node http.RoundTripper, c ramp.RPCConfig) *ramp.RPC {
 	c.ChainID = 1112
-	return rpcOver(node, c)
+	return rpcOver(t, node, c)
 }
 
 // everyUse lists each way to reach a node.
@@ -461,7 +464,7 @@ func TestNothingIsAskedOfTheWrongChainOrOneThatIsNotKnown(t *testing.T) {
 	for name, use := range everyUse {
 		inBubble(t, name, func(t *testing.T) {
 			c := &chain{say: map[string]string{"eth_chainId": `"result":"0x2711"`}}
-			client := pinned(c, ramp.RPCConfig{})
+			client := pinned(t, c, ramp.RPCConfig{})
 			ctx := within(t, time.Minute)
 			for range 2 {
 				err := use(ctx, client)
@@ -511,7 +514,7 @@ func TestEveryWaitForATransactionChecksTheChain(t *testing.T) {
 		for _, noBatches := range []bool{false, true} {
 			inBubble(t, name, func(t *testing.T) {
 				c := &chain{receipt: string(onChain().bytes()), noBatches: noBatches}
-				client := pinned(c, ramp.RPCConfig{})
+				client := pinned(t, c, ramp.RPCConfig{})
 				transaction, receipt, err := client.WaitTransaction(t.Context(), common.MaxHash, 1)
 				require.ErrorIs(t, err, nil, "the right chain, before it is switched")
 				assert.Equal(t, common.MaxHash, receipt.TransactionHash)
@@ -547,18 +550,18 @@ func TestEveryWaitForATransactionChecksTheChain(t *testing.T) {
 func TestCheckReportsAWrongChainOrAnUnreachableNodeAtStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &chain{}
-		assert.NoError(t, pinned(c, ramp.RPCConfig{}).Check(t.Context()))
-		assert.NoError(t, c.client().Check(t.Context()), "any chain")
+		assert.NoError(t, pinned(t, c, ramp.RPCConfig{}).Check(t.Context()))
+		assert.NoError(t, c.client(t).Check(t.Context()), "any chain")
 		c.say = map[string]string{"eth_chainId": `"result":"0x1"`}
-		assert.EqualError(t, pinned(c, ramp.RPCConfig{}).Check(t.Context()),
+		assert.EqualError(t, pinned(t, c, ramp.RPCConfig{}).Check(t.Context()),
 			"ramp: check https://node.example.com: ramp: eth_chainId: "+
 				"the node is on another chain: its chain ID is 1, but RPCConfig.ChainID is 1112")
 		c.say = map[string]string{"eth_chainId": `"result":null`}
-		assert.ErrorContains(t, pinned(c, ramp.RPCConfig{}).Check(t.Context()), "the result is null")
+		assert.ErrorContains(t, pinned(t, c, ramp.RPCConfig{}).Check(t.Context()), "the result is null")
 		c.fail = func(string) (*http.Response, error) { return nil, errors.New("connection refused") }
-		assert.EqualError(t, c.client().Check(t.Context()),
+		assert.EqualError(t, c.client(t).Check(t.Context()),
 			"ramp: check https://node.example.com: ramp: eth_chainId: connection refused")
-		_, err := c.client().BlockNumber(t.Context())
+		_, err := c.client(t).BlockNumber(t.Context())
 		assert.Error(t, err)
 	})
 }
@@ -572,7 +575,7 @@ func TestAnAnswerThatNamesNoChainIsAnError(t *testing.T) {
 		`"0x10000000000000458"`: "its chain ID is 18446744073709552728, but",
 	} {
 		c := &chain{say: map[string]string{"eth_chainId": `"result":` + answer}}
-		_, err := pinned(c, ramp.RPCConfig{}).BlockNumber(t.Context())
+		_, err := pinned(t, c, ramp.RPCConfig{}).BlockNumber(t.Context())
 		assert.Equal(t, []string{"eth_chainId"}, c.asked)
 		assert.ErrorContains(t, err, text)
 	}
@@ -589,7 +592,7 @@ func TestASendAfterTheCheckIsSentOnce(t *testing.T) {
 				}
 				return nil, errors.New("connection reset")
 			}
-			assert.ErrorContains(t, everyUse[use](t.Context(), pinned(c, ramp.RPCConfig{})), "connection reset")
+			assert.ErrorContains(t, everyUse[use](t.Context(), pinned(t, c, ramp.RPCConfig{})), "connection reset")
 			require.Len(t, c.asked, 3)
 			assert.Equal(t, []string{"eth_chainId", "eth_chainId"}, c.asked[:2])
 			assert.NotEqual(t, "eth_chainId", c.asked[2])
@@ -600,7 +603,7 @@ func TestASendAfterTheCheckIsSentOnce(t *testing.T) {
 // The error rules out the network as the cause.
 func TestWhatIsNotFoundNamesTheChain(t *testing.T) {
 	none := `"result":null`
-	client := pinned(&chain{receipt: "null",
+	client := pinned(t, &chain{receipt: "null",
 		say: map[string]string{"eth_getBlockByNumber": none, "custom_receipt": none}}, ramp.RPCConfig{})
 	_, err := client.BlockByNumber(t.Context(), "", false)
 	assert.ErrorIs(t, err, ramp.ErrNotFound)

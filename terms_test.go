@@ -57,8 +57,9 @@ func changed(p ramp.Product, change func(*ramp.Product)) ramp.Product {
 	return p
 }
 
-func newTerms(products ...ramp.Product) *ramp.Terms {
-	return ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet, Products: products}))
+func newTerms(t testing.TB, products ...ramp.Product) *ramp.Terms {
+	return must.Get(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet,
+		Products: products}))(t)
 }
 
 // entries reads a list such as "gold 100, gem 1".
@@ -174,7 +175,7 @@ func TestAnOrderIsForAProductOrRejected(t *testing.T) {
 		{"nothing", both, ramp.Intent{}, "", "intent.method is required"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			product, quantity, err := match(newTerms(test.products...), test.order)
+			product, quantity, err := match(newTerms(t, test.products...), test.order)
 			if test.product != "" {
 				require.NoError(t, err)
 				assert.Equal(t, test.product, product)
@@ -222,7 +223,7 @@ func TestATextOfAPriceListIsWhatOneSees(t *testing.T) {
 		product := changed(goldProduct(), func(p *ramp.Product) {
 			p.Token, p.Materials[0].ID, p.Outputs[0].ID = token, "two words", "two words"
 		})
-		assert.NotPanics(t, func() { newTerms(product) }, token)
+		assert.NotPanics(t, func() { newTerms(t, product) }, token)
 	}
 }
 
@@ -259,7 +260,7 @@ func TestAPriceListInJSONIsReadWholly(t *testing.T) {
 
 // A list that is read again and again does not grow.
 func TestAListThatDidNotChangeIsOneOffer(t *testing.T) {
-	terms := newTerms(goldProduct())
+	terms := newTerms(t, goldProduct())
 	for range 300 {
 		require.NoError(t, terms.Replace([]ramp.Product{goldProduct()}, 0))
 	}
@@ -363,7 +364,7 @@ func TestTermsThatCannotWorkAreReportedAtOnce(t *testing.T) {
 			assertFields(t, err, test.want...)
 			assert.Nil(t, terms)
 
-			valid := newTerms(goldProduct())
+			valid := newTerms(t, goldProduct())
 			assertFields(t, valid.Replace(test.products, -1), test.want...)
 			_, _, err = match(valid, burnOf(goldToken+" 1", "gold 80"))
 			assert.NoError(t, err, "nothing has changed")
@@ -481,7 +482,7 @@ func TestProductsWithThePriceOfAnOrderOverlap(t *testing.T) {
 
 // Without products, nothing new is signed, and what has begun can end.
 func TestAShopCloses(t *testing.T) {
-	terms := newTerms(goldProduct())
+	terms := newTerms(t, goldProduct())
 	order := burnOf(goldToken+" 1", "gold 80")
 	require.NoError(t, terms.Replace(nil, time.Minute))
 	_, _, err := match(terms, order)
@@ -493,7 +494,7 @@ func TestAShopCloses(t *testing.T) {
 
 func TestTermsDoNotShareMemoryWithTheCaller(t *testing.T) {
 	products := []ramp.Product{goldProduct()}
-	terms := newTerms(products...)
+	terms := newTerms(t, products...)
 	products[0].Outputs[0].Amount = ramp.NewAmount(8000)
 	_, _, err := match(terms, burnOf(goldToken+" 1", "gold 80"))
 	assert.NoError(t, err)
@@ -530,7 +531,7 @@ func assertAccepted(t *testing.T, terms *ramp.Terms, mints, burns []int64) {
 
 func TestFormerPricesCountUntilAPlayerCannotUseThem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		terms := newTerms(exchanged(100, 80))
+		terms := newTerms(t, exchanged(100, 80))
 		require.NoError(t, terms.Replace([]ramp.Product{exchanged(110, 70)}, 0))
 		assertAccepted(t, terms, []int64{100, 110}, []int64{70, 80})
 		_, _, err := match(terms, burnOf(goldToken+" 1", "gold 75"))
@@ -573,7 +574,7 @@ func TestNoPriceOfAChangePaysForAnother(t *testing.T) {
 			product := func(n int) []ramp.Product {
 				return []ramp.Product{exchanged(test.prices[n][0], test.prices[n][1])}
 			}
-			first, second := newTerms(product(0)...), newTerms(product(0)...)
+			first, second := newTerms(t, product(0)...), newTerms(t, product(0)...)
 			last := len(test.prices) - 1
 			for minute := range 120 {
 				for n := 1; n <= last; n++ {
@@ -603,10 +604,10 @@ func TestNoPriceOfAChangePaysForAnother(t *testing.T) {
 // A page that is opened while a price changes has prices that count.
 func TestAPageHasThePricesThatCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		terms := newTerms(exchanged(100, 100))
+		terms := newTerms(t, exchanged(100, 100))
 		require.NoError(t, terms.Replace([]ramp.Product{exchanged(200, 200)}, time.Hour))
 		var sent ramp.InitializeRequest
-		client := must.Get(ramp.NewClient(ramp.ClientConfig{URL: "http://localhost", Key: testKey(), Terms: terms,
+		client := must.Get(ramp.NewClient(ramp.ClientConfig{URL: "http://localhost", Key: testKey(t), Terms: terms,
 			HTTPClient: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
 				require.NoError(t, json.NewDecoder(r.Body).Decode(&sent))
 				return nil, errors.New("unreachable")
@@ -708,7 +709,7 @@ func TestABurnThatPaysMoreThanAMintCostsIsAnError(t *testing.T) {
 				test.warning = test.want
 			}
 			log := new(bytes.Buffer)
-			handler := newHandler(ramp.HandlerConfig{Terms: terms, Logger: slog.New(slog.NewTextHandler(log, nil))})
+			handler := newHandler(t, ramp.HandlerConfig{Terms: terms, Logger: slog.New(slog.NewTextHandler(log, nil))})
 			require.NoError(t, handler.Check(t.Context()))
 			if test.warning == "" {
 				assert.Empty(t, log.String())
@@ -725,13 +726,13 @@ type counting struct {
 	signed atomic.Int64
 }
 
-func newCounting() (*counting, *ramp.Signer) {
-	key := ramp.Must(ethcrypto.HexToECDSA(vectorKey[2:]))
+func newCounting(t testing.TB) (*counting, *ramp.Signer) {
+	key := must.Get(ethcrypto.HexToECDSA(vectorKey[2:]))(t)
 	c := &counting{key: key}
-	signer := ramp.Must(ramp.NewFuncSigner(vectorAddress, func(_ context.Context, digest []byte) ([]byte, error) {
+	signer := must.Get(ramp.NewFuncSigner(vectorAddress, func(_ context.Context, digest []byte) ([]byte, error) {
 		c.signed.Add(1)
 		return ethcrypto.Sign(digest, c.key)
-	}))
+	}))(t)
 	return c, signer
 }
 
@@ -744,7 +745,7 @@ func placed(intent ramp.Intent) *ramp.ValidateRequest {
 }
 
 func TestNothingThatIsRejectedBeforehandReachesTheKeyOrTheStore(t *testing.T) {
-	key, signer := newCounting()
+	key, signer := newCounting(t)
 	var applied []ramp.Step
 	store := &ramp.MemoryStore{Apply: func(_ context.Context, step ramp.Step) error {
 		applied = append(applied, step)
@@ -752,8 +753,8 @@ func TestNothingThatIsRejectedBeforehandReachesTheKeyOrTheStore(t *testing.T) {
 	}}
 	players := &recorder{}
 	var ended []ramp.Operation
-	service := newCaller(ramp.HandlerConfig{
-		Players: players, Store: store, Terms: newTerms(goldProduct(), swordProduct()), Signer: signer,
+	service := newCaller(t, ramp.HandlerConfig{
+		Players: players, Store: store, Terms: newTerms(t, goldProduct(), swordProduct()), Signer: signer,
 		Policy: func(_ context.Context, s ramp.Session, r *ramp.ValidateRequest) error {
 			if r.Product == "sword" && r.Tokens != ramp.NewAmount(1) {
 				return ramp.Reject("ONE_SWORD_ONLY")
@@ -765,13 +766,14 @@ func TestNothingThatIsRejectedBeforehandReachesTheKeyOrTheStore(t *testing.T) {
 	session := ramp.Session{ID: "session-1"}
 
 	for range 100 {
-		err := service.Validate(t.Context(), session, placed(mintOf(goldToken+" 1", "gold 99, gem 1")))
+		err := service.Validate(t, t.Context(), session, placed(mintOf(goldToken+" 1", "gold 99, gem 1")))
 		assertCode(t, err, ramp.CodeInvalidMessage)
 	}
 	assert.Empty(t, players.calls, "the terms come first")
-	assertCode(t, service.Validate(t.Context(), session, placed(mintOf(swordToken+" 2", "sword 2"))), "ONE_SWORD_ONLY")
+	assertCode(t, service.Validate(t, t.Context(), session, placed(mintOf(swordToken+" 2", "sword 2"))),
+		"ONE_SWORD_ONLY")
 	players.authenticate = func() error { return ramp.Reject("INVALID_USER") }
-	assertCode(t, service.Validate(t.Context(), session, placed(mintOf(swordToken+" 1", "sword 1"))), "INVALID_USER")
+	assertCode(t, service.Validate(t, t.Context(), session, placed(mintOf(swordToken+" 1", "sword 1"))), "INVALID_USER")
 	assert.Zero(t, key.signed.Load())
 	assert.Empty(t, applied)
 	for _, op := range ended {
@@ -780,8 +782,8 @@ func TestNothingThatIsRejectedBeforehandReachesTheKeyOrTheStore(t *testing.T) {
 
 	players.authenticate, ended = nil, nil
 	sword := placed(mintOf(swordToken+" 1", "sword 1"))
-	require.NoError(t, service.Validate(t.Context(), session, sword))
-	require.NoError(t, service.Validate(t.Context(), session, sword), "a repeat is signed again")
+	require.NoError(t, service.Validate(t, t.Context(), session, sword))
+	require.NoError(t, service.Validate(t, t.Context(), session, sword), "a repeat is signed again")
 	assert.EqualValues(t, 2, key.signed.Load())
 	require.Len(t, applied, 1)
 	assert.Equal(t, "sword", applied[0].Product)
@@ -794,7 +796,7 @@ func TestNothingThatIsRejectedBeforehandReachesTheKeyOrTheStore(t *testing.T) {
 	ended = nil
 	other := *sword
 	other.Digest = ramp.Digest{2}
-	assertCode(t, service.Validate(t.Context(), session, &other), ramp.CodeOrderConflict)
+	assertCode(t, service.Validate(t, t.Context(), session, &other), ramp.CodeOrderConflict)
 	require.Len(t, ended, 1)
 	assert.True(t, ended[0].Signed && ended[0].Err != nil, "signed, and not released")
 }
@@ -802,16 +804,16 @@ func TestNothingThatIsRejectedBeforehandReachesTheKeyOrTheStore(t *testing.T) {
 // A player who has paid gets the signature, whatever the shop sells by now. Nothing else that
 // the terms decline does.
 func TestARepeatIsAnsweredAfterTheShopHasChanged(t *testing.T) {
-	key, signer := newCounting()
+	key, signer := newCounting(t)
 	var applied []ramp.Step
 	store := &ramp.MemoryStore{Apply: func(_ context.Context, step ramp.Step) error {
 		applied = append(applied, step)
 		return nil
 	}}
-	players, terms := &recorder{}, newTerms(goldProduct())
+	players, terms := &recorder{}, newTerms(t, goldProduct())
 	var asked []string
 	var policy, wallet error
-	service := newCaller(ramp.HandlerConfig{
+	service := newCaller(t, ramp.HandlerConfig{
 		Players: players, Store: store, Terms: terms, Signer: signer,
 		Policy: func(_ context.Context, _ ramp.Session, r *ramp.ValidateRequest) error {
 			asked = append(asked, r.Product+" "+r.Tokens.String())
@@ -821,11 +823,11 @@ func TestARepeatIsAnsweredAfterTheShopHasChanged(t *testing.T) {
 	})
 	session := ramp.Session{ID: "session-1"}
 	paid := placed(mintOf(goldToken+" 1", "gold 100, gem 1"))
-	require.NoError(t, service.Validate(t.Context(), session, paid))
+	require.NoError(t, service.Validate(t, t.Context(), session, paid))
 	require.NoError(t, terms.Replace(nil, -1))
 
 	players.calls = nil
-	require.NoError(t, service.Validate(t.Context(), session, paid))
+	require.NoError(t, service.Validate(t, t.Context(), session, paid))
 	assert.Equal(t, []string{"gold 1", " 0"}, asked, "Policy is asked again, without a product")
 	assert.Len(t, players.calls, 1, "and so is Authenticate")
 	assert.Len(t, applied, 1)
@@ -839,30 +841,31 @@ func TestARepeatIsAnsweredAfterTheShopHasChanged(t *testing.T) {
 	cheaper.Intent = mintOf(goldToken+" 2", "gold 100, gem 1")
 	for name, r := range map[string]*ramp.ValidateRequest{
 		"another order": &another, "another digest": &digest, "more tokens": &cheaper} {
-		assertCode(t, service.Validate(t.Context(), session, r), ramp.CodeInvalidMessage)
-		assertCode(t, service.Validate(t.Context(), ramp.Session{ID: "session-2"}, r), ramp.CodeInvalidMessage)
+		assertCode(t, service.Validate(t, t.Context(), session, r), ramp.CodeInvalidMessage)
+		assertCode(t, service.Validate(t, t.Context(), ramp.Session{ID: "session-2"}, r), ramp.CodeInvalidMessage)
 		assert.Len(t, asked, 2, name)
 	}
 	for _, no := range []*error{&policy, &wallet} {
 		*no = ramp.Reject("NO")
-		assertCode(t, service.Validate(t.Context(), session, paid), "NO")
+		assertCode(t, service.Validate(t, t.Context(), session, paid), "NO")
 		*no = nil
 	}
 	players.authenticate = func() error { return ramp.Reject("INVALID_USER") }
-	assertCode(t, service.Validate(t.Context(), session, paid), "INVALID_USER")
+	assertCode(t, service.Validate(t, t.Context(), session, paid), "INVALID_USER")
 	players.authenticate = nil
 	assert.EqualValues(t, 2, key.signed.Load(), "what is declined is not signed")
 
-	require.NoError(t, service.Result(t.Context(), session, reported(accepted(paid), 0)))
-	assertCode(t, service.Validate(t.Context(), session, paid), ramp.CodeInvalidMessage)
+	require.NoError(t, service.Result(t, t.Context(), session, reported(accepted(t, paid), 0)))
+	assertCode(t, service.Validate(t, t.Context(), session, paid), ramp.CodeInvalidMessage)
 	assert.EqualValues(t, 2, key.signed.Load())
 	require.Len(t, applied, 2)
 }
 
 // A database that fails says nothing about an order.
 func TestAStoreThatFailsAfterTheShopHasChangedIsAnInternalError(t *testing.T) {
-	service := newCaller(ramp.HandlerConfig{Players: &recorder{}, Store: brokenStore{}, Terms: newTerms(goldProduct())})
-	err := service.Validate(t.Context(), ramp.Session{ID: "session-1"}, placed(burnOf(foreignToken+" 1", "gold 80")))
+	service := newCaller(t, ramp.HandlerConfig{Players: &recorder{}, Store: brokenStore{},
+		Terms: newTerms(t, goldProduct())})
+	err := service.Validate(t, t.Context(), ramp.Session{ID: "session-1"}, placed(burnOf(foreignToken+" 1", "gold 80")))
 	assertCode(t, err, ramp.CodeInternal)
 }
 
@@ -874,7 +877,7 @@ func (brokenStore) Update(_ context.Context, _ uuid.UUID, next ramp.Transition) 
 }
 
 func TestAnOrderOutsideTheTermsIsAnsweredAsTheGameRejects(t *testing.T) {
-	s := newStudioWith(t, ramp.HandlerConfig{RejectStatus: 400, Terms: newTerms(goldProduct())})
+	s := newStudioWith(t, ramp.HandlerConfig{RejectStatus: 400, Terms: newTerms(t, goldProduct())})
 	body := must.Get(json.Marshal(placed(burnOf(foreignToken+" 1", "gold 80"))))(t)
 	status, answer := s.post(t, ramp.PathValidate, body)
 	assert.Equal(t, 400, status)
@@ -892,19 +895,19 @@ func TestTheStepsOfAnOrder(t *testing.T) {
 		steps = append(steps, step)
 		return nil
 	}}
-	service := newCaller(ramp.HandlerConfig{Players: noPlayers{}, Store: store, Terms: newTerms(goldProduct()),
+	service := newCaller(t, ramp.HandlerConfig{Players: noPlayers{}, Store: store, Terms: newTerms(t, goldProduct()),
 		Now: func() time.Time { return atResult }})
 	session := ramp.Session{ID: "session-1"}
 	o := placed(mintOf(goldToken+" 1", "gold 100, gem 1"))
-	require.NoError(t, service.Validate(t.Context(), session, o))
+	require.NoError(t, service.Validate(t, t.Context(), session, o))
 
 	// The result of a mint may be net of fees: 0.99 of 1 token at 1%. Only the game's
 	// side is compared with the order.
 	r := &ramp.Result{SessionID: session.ID, UUID: o.UUID, TxHash: "0x" + strings.Repeat("1", 64),
 		Receipt: ramp.Receipt{Status: ramp.NewQuantity(1)}, Intent: mintOf(goldToken+" 0.99", "gold 100, gem 1")}
 	r.Intent.FeeRate, r.Intent.Actual = "100", "0.99"
-	require.NoError(t, service.Result(t.Context(), session, r))
-	require.NoError(t, service.Result(t.Context(), session, r))
+	require.NoError(t, service.Result(t, t.Context(), session, r))
+	require.NoError(t, service.Result(t, t.Context(), session, r))
 
 	require.Len(t, steps, 2, "a repeat is not applied")
 	for _, at := range []time.Time{steps[0].Order.AcceptedAt, steps[1].Order.FinishedAt} {
@@ -929,10 +932,10 @@ func TestASlowSignerCostsNothing(t *testing.T) {
 			for _, limit := range []time.Duration{0, time.Second} {
 				synctest.Test(t, func(t *testing.T) {
 					game := &recorder{}
-					service := newCaller(ramp.HandlerConfig{Players: game, Store: game, Signer: blocked(block),
+					service := newCaller(t, ramp.HandlerConfig{Players: game, Store: game, Signer: blocked(block),
 						SignTimeout: limit})
 					began := time.Now()
-					err := service.Validate(t.Context(), ramp.Session{ID: "session-1"},
+					err := service.Validate(t, t.Context(), ramp.Session{ID: "session-1"},
 						placed(mintOf(goldToken+" 1", "gold 1")))
 					assert.ErrorIs(t, err, context.DeadlineExceeded)
 					assertCode(t, err, ramp.CodeInternal)
@@ -948,9 +951,9 @@ func TestASlowSignerCostsNothing(t *testing.T) {
 		})
 	}
 	panicking := blocked(func(context.Context) { panic("the key service's client") })
-	service := newCaller(ramp.HandlerConfig{Signer: panicking})
+	service := newCaller(t, ramp.HandlerConfig{Signer: panicking})
 	assertCode(t,
-		service.Validate(t.Context(), ramp.Session{ID: "session-1"}, placed(mintOf(goldToken+" 1", "gold 1"))),
+		service.Validate(t, t.Context(), ramp.Session{ID: "session-1"}, placed(mintOf(goldToken+" 1", "gold 1"))),
 		ramp.CodeInternal)
 }
 
@@ -966,10 +969,10 @@ func TestAnAssetThatAListLacksIsReportedOnce(t *testing.T) {
 	var log strings.Builder
 	players := &listing{player: &ramp.Player{Assets: []ramp.Asset{{ID: "gold"},
 		{ID: "Sword", Balance: ramp.NewAmount(1)}}}}
-	config := inMemory(ramp.HandlerConfig{Terms: newTerms(goldProduct(), swordProduct()),
+	config := inMemory(ramp.HandlerConfig{Terms: newTerms(t, goldProduct(), swordProduct()),
 		Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	config.Players = players
-	service := newCaller(config)
+	service := newCaller(t, config)
 	header := http.Header{ramp.HeaderSession: {"session-1"}, ramp.HeaderAuthorization: {"Bearer token-1"}}
 	require.NoError(t, toAssets(service.handler)(t.Context(), header).Err)
 	assert.NotContains(t, log.String(), "asset=gold")
@@ -987,7 +990,7 @@ func TestAnAssetThatAListLacksIsReportedOnce(t *testing.T) {
 
 func TestInitializeTakesAProductByName(t *testing.T) {
 	service := newNode(t, says(200, okAnswer))
-	client := service.api(ramp.ClientConfig{Terms: newTerms(goldProduct(), swordProduct())})
+	client := service.api(t, ramp.ClientConfig{Terms: newTerms(t, goldProduct(), swordProduct())})
 	must.Get(client.Initialize(t.Context(), ramp.InitializeRequest{PlayerID: "player-1", Product: "sword"}))(t)
 	assert.Equal(t,
 		`{"player_id":"player-1","intent":{"network":"testnet","project_id":"project-1","token":"`+swordToken+`",`+
@@ -997,7 +1000,7 @@ func TestInitializeTakesAProductByName(t *testing.T) {
 
 	_, err := client.Initialize(t.Context(), ramp.InitializeRequest{Product: "shield"})
 	assertFields(t, err, "product must be the name of a product in ClientConfig.Terms")
-	_, err = service.api(ramp.ClientConfig{}).Initialize(t.Context(), ramp.InitializeRequest{Product: "sword"})
+	_, err = service.api(t, ramp.ClientConfig{}).Initialize(t.Context(), ramp.InitializeRequest{Product: "sword"})
 	assertFields(t, err, "product must be the name of a product in ClientConfig.Terms")
 	assert.Len(t, service.asked(), 1)
 }

@@ -251,7 +251,7 @@ func TestThePeerCannotMakeAnErrorLong(t *testing.T) {
 	}()
 	address := "http://" + listener.Addr().String()
 	node := must.Get(ramp.NewRPC(ramp.RPCConfig{URL: address, Retries: -1, PollInterval: time.Millisecond}))(t)
-	client := must.Get(ramp.NewClient(ramp.ClientConfig{URL: address, Key: testKey(), Retries: -1}))(t)
+	client := must.Get(ramp.NewClient(ramp.ClientConfig{URL: address, Key: testKey(t), Retries: -1}))(t)
 	_, wait := node.WaitReceipt(ctx, common.MaxHash, 1)
 	_, read := node.BlockNumber(t.Context())
 	calls := []ramp.BatchCall{{Method: "eth_blockNumber"}, {Method: "eth_blockNumber"}}
@@ -293,7 +293,7 @@ func clientsOf(t *testing.T, address string, c ramp.ClientConfig) map[string]fun
 	node := must.Get(ramp.NewRPC(ramp.RPCConfig{URL: address, HTTPClient: c.HTTPClient, Timeout: c.Timeout,
 		Retries: c.Retries}))(t)
 	node.SetLimit(1 << 20) // as the other has
-	c.URL, c.Key = address, testKey()
+	c.URL, c.Key = address, testKey(t)
 	client := must.Get(ramp.NewClient(c))(t)
 	return map[string]func() error{
 		"RPC":    func() error { _, err := node.BlockNumber(t.Context()); return err },
@@ -344,11 +344,11 @@ func TestEveryBodyIsClosed(t *testing.T) {
 }
 
 // echoes are answers of a service, of a node and of proxies that quote the call.
-func echoes() map[string]func(code int, e string) (*http.Response, error) {
+func echoes(t testing.TB) map[string]func(code int, e string) (*http.Response, error) {
 	saying := func(template string) func(int, string) (*http.Response, error) {
 		return func(code int, e string) (*http.Response, error) {
 			body := strings.NewReplacer("QUOTED", quoted(e), "TEXT", e, "REASON",
-				encoded("0x08c379a0", "string", e)).Replace(template)
+				encoded(t, "0x08c379a0", "string", e)).Replace(template)
 			return status(code, nil, body)(nil)
 		}
 	}
@@ -386,12 +386,21 @@ func echoes() map[string]func(code int, e string) (*http.Response, error) {
 	}
 }
 
-func quoted(s string) string { return string(ramp.Must(json.Marshal(s))) }
+func quoted(s string) string {
+	text, _ := json.Marshal(s) // a string can always be written
+	return string(text)
+}
 
 // quoting is a result whose error quotes what it cannot read.
 type quoting struct{}
 
 func (*quoting) UnmarshalJSON(b []byte) error { return fmt.Errorf("cannot read %s", b) }
+
+// inJSON returns what is written of a value, and why it is not.
+func inJSON(v any) string {
+	text, err := json.Marshal(v)
+	return fmt.Sprint(string(text), err)
+}
 
 // shown returns what an error shows: itself and each wrapped one, as text and as fields.
 func shown(err error) string {
@@ -400,9 +409,9 @@ func shown(err error) string {
 		fmt.Fprintf(&b, "%v|%+v|%#v|%q\n", e, e, e, e)
 		switch failure := e.(type) {
 		case *ramp.APIError:
-			fmt.Fprintf(&b, "%+v|%#v|%s\n", *failure, *failure, ramp.Must(json.Marshal(failure)))
+			fmt.Fprintf(&b, "%+v|%#v|%s\n", *failure, *failure, inJSON(failure))
 		case *ramp.HTTPError:
-			fmt.Fprintf(&b, "%s|%s\n", failure.Excerpt, ramp.Must(json.Marshal(failure)))
+			fmt.Fprintf(&b, "%s|%s\n", failure.Excerpt, inJSON(failure))
 		case *ramp.RPCError:
 			b.WriteString(failure.Message) // and not its data, which are for programs
 		}
@@ -449,7 +458,7 @@ func TestAnAnswerThatQuotesTheCallIsShownWithoutSecrets(t *testing.T) {
 		"a node": {[]string{user, password, pathKey, queryKey, headerKey,
 			"c3R1ZGlvLXVzZXI6cGFzcy93b3JkPQ=="}, node},
 	} {
-		for place, echo := range echoes() {
+		for place, echo := range echoes(t) {
 			for _, code := range []int{200, 404, 503} {
 				inBubble(t, fmt.Sprintf("%s/%s/%d", name, place, code), func(t *testing.T) {
 					var hidden []string
@@ -519,7 +528,7 @@ func FuzzAnswers(f *testing.F) {
 			}
 		}
 		service := must.Get(ramp.NewClient(ramp.ClientConfig{URL: "https://api.example.com/secret-key-of-16",
-			Key: testKey(), HTTPClient: &http.Client{Transport: network}, Retries: -1}))(t)
+			Key: testKey(t), HTTPClient: &http.Client{Transport: network}, Retries: -1}))(t)
 		got, err := service.Initialize(t.Context(), testRequest())
 		check(err)
 		assert.Equal(t, err == nil, got != nil && got.UUID != uuid.Nil && code/100 == 2)
@@ -568,7 +577,7 @@ func TestAnAttemptAfterAFailureDialsAnew(t *testing.T) {
 				}
 				rpc := must.Get(ramp.NewRPC(ramp.RPCConfig{URL: "http://node", HTTPClient: client, Retries: 1}))(t)
 				service := must.Get(ramp.NewClient(ramp.ClientConfig{
-					URL: "http://service", Key: testKey(), HTTPClient: client, Retries: 1}))(t)
+					URL: "http://service", Key: testKey(t), HTTPClient: client, Retries: 1}))(t)
 				for what, call := range map[string]func() error{
 					"RPC":        func() error { _, err := rpc.BlockNumber(t.Context()); return err },
 					"Initialize": func() error { _, err := service.Initialize(t.Context(), testRequest()); return err },

@@ -27,7 +27,7 @@ import (
 func replaced(t testing.TB, file, old, new string) []byte {
 	t.Helper()
 	var body bytes.Buffer
-	require.NoError(t, json.Compact(&body, golden(file)))
+	require.NoError(t, json.Compact(&body, golden(t, file)))
 	require.Contains(t, body.String(), old)
 	return []byte(strings.Replace(body.String(), old, new, 1))
 }

@@ -36,10 +36,10 @@ func exchangeParams() ramp.ExchangeParams {
 
 func TestGoldenURLs(t *testing.T) {
 	catalog := must.Get(ramp.CatalogURL("https://ramp.example", catalogParams()))(t)
-	assert.Equal(t, string(golden("2.1-catalog-url.txt")), catalog+"\n")
+	assert.Equal(t, string(golden(t, "2.1-catalog-url.txt")), catalog+"\n")
 
 	exchange := must.Get(ramp.ExchangeURL("https://ramp.example", exchangeParams()))(t)
-	assert.Equal(t, string(golden("2.1-exchange-url.txt")), exchange+"\n")
+	assert.Equal(t, string(golden(t, "2.1-exchange-url.txt")), exchange+"\n")
 }
 
 func TestCatalogURLLeavesOptionalParametersOut(t *testing.T) {
@@ -240,7 +240,7 @@ func TestHTTPIsForPrivateHostsOnly(t *testing.T) {
 		t.Run(address, func(t *testing.T) {
 			_, catalog := ramp.CatalogURL(address, catalogParams())
 			_, exchange := ramp.ExchangeURL(address, exchangeParams())
-			_, client := ramp.NewClient(ramp.ClientConfig{URL: address, Key: testKey()})
+			_, client := ramp.NewClient(ramp.ClientConfig{URL: address, Key: testKey(t)})
 			_, rpc := ramp.NewRPC(ramp.RPCConfig{URL: address})
 			for _, got := range []struct {
 				path string
@@ -252,7 +252,7 @@ func TestHTTPIsForPrivateHostsOnly(t *testing.T) {
 					assertFields(t, got.err, got.path+" must be https, unless the host is on a private network")
 				}
 			}
-			_, err := ramp.NewClient(ramp.ClientConfig{URL: address, Key: testKey(), InsecureHTTP: true})
+			_, err := ramp.NewClient(ramp.ClientConfig{URL: address, Key: testKey(t), InsecureHTTP: true})
 			assert.NoError(t, err)
 			_, err = ramp.NewRPC(ramp.RPCConfig{URL: address, InsecureHTTP: true})
 			assert.NoError(t, err)

@@ -33,7 +33,9 @@ import (
 	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
-func vectorECDSA() *ecdsa.PrivateKey { return ramp.Must(ethcrypto.HexToECDSA(vectorKey[2:])) }
+func vectorECDSA(t testing.TB) *ecdsa.PrivateKey {
+	return must.Get(ethcrypto.HexToECDSA(vectorKey[2:]))(t)
+}
 
 // otherCurve is secp256k1 in another implementation: a different type with the same
 // parameters.
@@ -163,14 +165,14 @@ func signers(t testing.TB, key *ecdsa.PrivateKey) map[string]*ramp.Signer {
 }
 
 func TestSigningVectorsByEveryConstructor(t *testing.T) {
-	for name, signer := range signers(t, vectorECDSA()) {
+	for name, signer := range signers(t, vectorECDSA(t)) {
 		t.Run(name, func(t *testing.T) {
 			assert.Equal(t, vectorAddress, signer.Address())
 			var group sync.WaitGroup // of concurrent users
 			for range 4 {
 				group.Go(func() {
 					for _, v := range vectors {
-						got, err := signer.Sign(context.Background(), v.digest())
+						got, err := signer.Sign(context.Background(), v.digest(t))
 						assert.NoError(t, err)
 						assert.Equal(t, v.signatureText, got.String(), v.name)
 					}
@@ -240,7 +242,7 @@ func TestThreeThousandSignaturesOfCarelessServices(t *testing.T) {
 		"DER without sign bytes":     {withoutSigns, asDER, 1400},
 	} {
 		t.Run(name, func(t *testing.T) {
-			key, odd := vectorECDSA(), 0
+			key, odd := vectorECDSA(t), 0
 			var want []byte
 			signer := must.Get(ramp.NewFuncSigner(vectorAddress, func(_ context.Context, d []byte) ([]byte, error) {
 				return rawSign(key, d, func(r, s *big.Int) []byte {
@@ -267,7 +269,7 @@ func TestThreeThousandSignaturesOfCarelessServices(t *testing.T) {
 
 // A split of r||s without leading zeros is right only if it recovers to the address.
 func TestShortSignaturesAreReadBySplit(t *testing.T) {
-	key := vectorECDSA()
+	key := vectorECDSA(t)
 	// Found by trying the numbers from 0; a signature over the same digest is always the same.
 	for n, lengths := range map[int64][2]int{68: {32, 31}, 349: {31, 32}, 1375: {32, 30}, 68381: {31, 31}} {
 		digest := ramp.Digest(ethcrypto.Keccak256(big.NewInt(n).Bytes()))
@@ -287,7 +289,7 @@ func TestShortSignaturesAreReadBySplit(t *testing.T) {
 }
 
 func TestAServiceThatHashesTheDigestAgainIsNamed(t *testing.T) {
-	digest := vectors[0].digest()
+	digest := vectors[0].digest(t)
 	message := []byte("\x19Ethereum Signed Message:\n32")
 	for hash, again := range map[string]func(d []byte) []byte{
 		"SHA-256":                           func(d []byte) []byte { h := sha256.Sum256(d); return h[:] },
@@ -298,7 +300,7 @@ func TestAServiceThatHashesTheDigestAgainIsNamed(t *testing.T) {
 			t.Run(hash+", "+name, func(t *testing.T) {
 				signer := must.Get(ramp.NewFuncSigner(vectorAddress,
 					func(_ context.Context, d []byte) ([]byte, error) {
-						return rawSign(vectorECDSA(), again(d), as)
+						return rawSign(vectorECDSA(t), again(d), as)
 					}))(t)
 				sig, err := signer.Sign(t.Context(), digest)
 				require.ErrorIs(t, err, ramp.ErrSignature)
@@ -351,18 +353,18 @@ func TestKeysThatAreNoneMakeNoSigner(t *testing.T) {
 	cubeRoot := new(big.Int).Exp(big.NewInt(2), new(big.Int).Div(new(big.Int).Sub(p, common.Big1), common.Big3), p)
 	require.NotEqual(t, common.Big1, cubeRoot)
 	with := func(change func(*ecdsa.PrivateKey)) *ecdsa.PrivateKey {
-		key := vectorECDSA()
+		key := vectorECDSA(t)
 		change(key)
 		return key
 	}
 	showing := func(public crypto.PublicKey) crypto.Signer {
-		return &keyService{key: vectorECDSA(), as: asDER, public: public}
+		return &keyService{key: vectorECDSA(t), as: asDER, public: public}
 	}
-	curve := vectorECDSA().Curve
+	curve := vectorECDSA(t).Curve
 	made := map[string]func() (*ramp.Signer, error){
 		"no function": func() (*ramp.Signer, error) { return ramp.NewFuncSigner(vectorAddress, nil) },
 		"a function of nobody's": func() (*ramp.Signer, error) {
-			return ramp.NewFuncSigner(common.Address{}, keyFunc(vectorECDSA(), asDER))
+			return ramp.NewFuncSigner(common.Address{}, keyFunc(vectorECDSA(t), asDER))
 		},
 	}
 	for name, key := range map[string]crypto.Signer{
@@ -383,7 +385,7 @@ func TestKeysThatAreNoneMakeNoSigner(t *testing.T) {
 		"the public half of another key":    with(func(k *ecdsa.PrivateKey) { k.PublicKey = other.PublicKey }),
 		"the mirrored public half":          with(func(k *ecdsa.PrivateKey) { k.Y = new(big.Int).Sub(p, k.Y) }),
 		"P-256 that calls itself secp256k1": with(func(k *ecdsa.PrivateKey) { k.X, k.Y, k.D = p256.X, p256.Y, p256.D }),
-		"a public key by value":             showing(vectorECDSA().PublicKey),
+		"a public key by value":             showing(vectorECDSA(t).PublicKey),
 		"a nil public key":                  showing((*ecdsa.PublicKey)(nil)),
 		"a public key off the curve": showing(&ecdsa.PublicKey{Curve: curve, X: big.NewInt(1),
 			Y: big.NewInt(1)}),
@@ -401,17 +403,17 @@ func TestKeysThatAreNoneMakeNoSigner(t *testing.T) {
 }
 
 func TestSignerKeepsItsOwnCopyOfTheKey(t *testing.T) {
-	key := vectorECDSA()
+	key := vectorECDSA(t)
 	s := must.Get(ramp.NewCryptoSigner(key))(t)
 	key.D.SetInt64(1) // as one wipes a key
-	got := must.Get(s.Sign(context.Background(), vectors[0].digest()))(t)
-	assert.Equal(t, vectors[0].signature(), got)
+	got := must.Get(s.Sign(context.Background(), vectors[0].digest(t)))(t)
+	assert.Equal(t, vectors[0].signature(t), got)
 }
 
 func TestCryptoSignerIsAskedForTheDigestAsItIs(t *testing.T) {
-	digest := vectors[0].digest()
+	digest := vectors[0].digest(t)
 	calls := 0
-	s := must.Get(ramp.NewCryptoSigner(&keyService{key: vectorECDSA(), as: asDER,
+	s := must.Get(ramp.NewCryptoSigner(&keyService{key: vectorECDSA(t), as: asDER,
 		see: func(random io.Reader, got []byte, options crypto.SignerOpts) {
 			calls++
 			assert.NotNil(t, random)
@@ -431,16 +433,16 @@ func TestCryptoSignerIsAskedForTheDigestAsItIs(t *testing.T) {
 
 func TestFuncSignerGetsContextAndDigest(t *testing.T) {
 	type mark struct{}
-	digest := vectors[0].digest()
+	digest := vectors[0].digest(t)
 	s := must.Get(ramp.NewFuncSigner(vectorAddress, func(ctx context.Context, got []byte) ([]byte, error) {
 		assert.Equal(t, "here", ctx.Value(mark{}))
 		assert.Equal(t, digest[:], got)
-		sig, err := rawSign(vectorECDSA(), got, asDER)
+		sig, err := rawSign(vectorECDSA(t), got, asDER)
 		clear(got) // what a service does to its copy is its own affair
 		return sig, err
 	}))(t)
 	got := must.Get(s.Sign(context.WithValue(context.Background(), mark{}, "here"), digest))(t)
-	assert.Equal(t, vectors[0].signature(), got)
+	assert.Equal(t, vectors[0].signature(t), got)
 
 	down := errors.New("key service is down")
 	s = must.Get(ramp.NewFuncSigner(vectorAddress,
@@ -454,7 +456,7 @@ func TestFuncSignerGetsContextAndDigest(t *testing.T) {
 // Whatever a key service returns, what leaves the signer is a signature of its
 // address over the digest, or an error.
 func TestSignerRejectsWhatAKeyServiceReturns(t *testing.T) {
-	key, digest := vectorECDSA(), vectors[0].digest()
+	key, digest := vectorECDSA(t), vectors[0].digest(t)
 	stranger := must.Get(ethcrypto.GenerateKey())(t)
 	raw := must.Get(rawSign(key, digest[:], asRS))(t)
 	r, s := new(big.Int).SetBytes(raw[:32]), new(big.Int).SetBytes(raw[32:])
@@ -503,7 +505,7 @@ func TestSignerRejectsWhatAKeyServiceReturns(t *testing.T) {
 func mustDER(v any) []byte { return ramp.Must(asn1.Marshal(v)) }
 
 func TestRecoverAcceptsOnlyWhatAContractWould(t *testing.T) {
-	digest, good := vectors[0].digest(), vectors[0].signature()
+	digest, good := vectors[0].digest(t), vectors[0].signature(t)
 	change := func(f func(*ramp.Signature)) ramp.Signature {
 		s := good
 		f(&s)
@@ -534,12 +536,12 @@ func TestRecoverAcceptsOnlyWhatAContractWould(t *testing.T) {
 	other := change(func(s *ramp.Signature) { s[64] ^= 7 }) // 27 and 28 exchanged
 	by := must.Get(ramp.Recover(digest, other))(t)
 	assert.NotEqual(t, vectorAddress, by, "the other v is another key")
-	assert.Equal(t, vectors[0].signature(), good, "the caller's signature is left alone")
+	assert.Equal(t, vectors[0].signature(t), good, "the caller's signature is left alone")
 }
 
 func TestSignatureText(t *testing.T) {
 	for _, v := range vectors {
-		assert.Equal(t, vectorAddress, must.Get(ramp.Recover(v.digest(), v.signature()))(t))
+		assert.Equal(t, vectorAddress, must.Get(ramp.Recover(v.digest(t), v.signature(t)))(t))
 	}
 	assertHex(t, vectors[0].signatureText, ramp.ParseSignature,
 		func(err error) { require.ErrorIs(t, err, ramp.ErrSignature) })
@@ -570,7 +572,7 @@ func asPEM(kind string, der []byte) []byte {
 }
 
 func TestPublicKeyAddress(t *testing.T) {
-	key := vectorECDSA()
+	key := vectorECDSA(t)
 	point := ethcrypto.FromECDSAPub(&key.PublicKey)
 	long := spki(ecPublicKey, secp256k1, point)
 	short := spki(ecPublicKey, secp256k1, ethcrypto.CompressPubkey(&key.PublicKey))
@@ -612,7 +614,7 @@ func TestPublicKeyAddressOfAPointThatLooksLikeDER(t *testing.T) {
 }
 
 func TestPublicKeyAddressRejects(t *testing.T) {
-	key := vectorECDSA()
+	key := vectorECDSA(t)
 	point := ethcrypto.FromECDSAPub(&key.PublicKey)
 	good := spki(ecPublicKey, secp256k1, point)
 	p256 := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)

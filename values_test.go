@@ -152,7 +152,7 @@ func TestAFailedAssertionPrintsNoSecret(t *testing.T) {
 
 // Dependency injection supplies nil pointers and zero values.
 func TestWhatNoConstructorHasMadeIsRefusedInWords(t *testing.T) {
-	good := inMemory(ramp.HandlerConfig{Terms: anyTerms, Key: testKey(), Signer: testSigner()})
+	good := inMemory(ramp.HandlerConfig{Terms: anyTerms, Key: testKey(t), Signer: testSigner(t)})
 	for want, change := range map[string]func(*ramp.HandlerConfig){
 		"HandlerConfig.Players must not be a nil *ramp_test.nobody": func(c *ramp.HandlerConfig) {
 			c.Players = (*nobody)(nil)
@@ -179,7 +179,7 @@ func TestWhatNoConstructorHasMadeIsRefusedInWords(t *testing.T) {
 		assertFields(t, err, want)
 	}
 	_, err := ramp.NewClient(ramp.ClientConfig{
-		URL: "https://service.example.com", Key: testKey(), Terms: new(ramp.Terms),
+		URL: "https://service.example.com", Key: testKey(t), Terms: new(ramp.Terms),
 	})
 	assertFields(t, err, "ClientConfig.Terms must be made by NewTerms")
 

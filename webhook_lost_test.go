@@ -48,7 +48,7 @@ var mounts = map[string]func(h *ramp.Handler, method, path string, header http.H
 
 func TestACallThatIsNoneOfTheThree(t *testing.T) {
 	well := strings.Repeat("0", 64) // formed, but wrong
-	upper := strings.ToUpper(testKey().Sign(nil))
+	upper := strings.ToUpper(testKey(t).Sign(nil))
 	const unlogged = ""
 	type call struct {
 		method, path string
@@ -93,8 +93,9 @@ func TestACallThatIsNoneOfTheThree(t *testing.T) {
 				var seen []ramp.Operation
 				game := &recorder{}
 				see := func(_ context.Context, op ramp.Operation) { seen = append(seen, op) }
-				handler := newHandler(ramp.HandlerConfig{Players: game, Store: game, Observer: ramp.Observer{End: see},
-					Logger: slog.New(slog.NewJSONHandler(&log, nil))})
+				handler := newHandler(t, ramp.HandlerConfig{Players: game, Store: game,
+					Observer: ramp.Observer{End: see},
+					Logger:   slog.New(slog.NewJSONHandler(&log, nil))})
 				header := http.Header{}
 				if c.hmac != nil {
 					header["x-hmac-signature"] = c.hmac
@@ -126,7 +127,7 @@ func TestACallThatIsNoneOfTheThree(t *testing.T) {
 // The methods of a handler are mounted on paths of the studio's own.
 func TestOwnPathsKeepTheRules(t *testing.T) {
 	game := &recorder{}
-	handler := newHandler(ramp.HandlerConfig{Players: game, Store: game})
+	handler := newHandler(t, ramp.HandlerConfig{Players: game, Store: game})
 	mux := http.NewServeMux()
 	mux.HandleFunc("/hooks/owned", handler.Assets)
 	mux.HandleFunc("/hooks/order", handler.Validate)
@@ -139,12 +140,12 @@ func TestOwnPathsKeepTheRules(t *testing.T) {
 		want         int
 		calls        []string
 	}{
-		{"GET", "/hooks/owned", signed(nil), nil, 200, []string{"authenticate", "assets"}},
-		{"POST", "/hooks/order", signed(validate), validate, 200, []string{"authenticate", "validate"}},
-		{"POST", "/hooks/done", signed(result), result, 200, []string{"result"}},
-		{"POST", "/hooks/owned", signed(result), result, 500, nil},
-		{"POST", "/hooks/order", signed(result), result, 500, nil},
-		{"GET", "/hooks/done", signed(result), nil, 500, nil},
+		{"GET", "/hooks/owned", signed(t, nil), nil, 200, []string{"authenticate", "assets"}},
+		{"POST", "/hooks/order", signed(t, validate), validate, 200, []string{"authenticate", "validate"}},
+		{"POST", "/hooks/done", signed(t, result), result, 200, []string{"result"}},
+		{"POST", "/hooks/owned", signed(t, result), result, 500, nil},
+		{"POST", "/hooks/order", signed(t, result), result, 500, nil},
+		{"GET", "/hooks/done", signed(t, result), nil, 500, nil},
 		{"GET", "/hooks/done", nil, nil, 405, nil},
 		{"PUT", "/hooks/owned", nil, nil, 405, nil},
 	} {
@@ -203,7 +204,7 @@ func TestABodyWithAByteOrderMark(t *testing.T) {
 // A 301 or 302 turns a POST into a GET without a body, in the sender's client.
 func TestAResultThatIsRedirectedComesAgain(t *testing.T) {
 	game := &recorder{}
-	handler := newHandler(ramp.HandlerConfig{Players: game, Store: game})
+	handler := newHandler(t, ramp.HandlerConfig{Players: game, Store: game})
 	for status, want := range map[int]int{301: 500, 302: 500, 303: 500, 307: 200, 308: 200} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if strings.HasPrefix(r.URL.Path, "/old/") {
@@ -215,7 +216,7 @@ func TestAResultThatIsRedirectedComesAgain(t *testing.T) {
 		body := resultCall().bytes()
 		request := must.Get(http.NewRequest(http.MethodPost, server.URL+"/old"+ramp.PathResult,
 			bytes.NewReader(body)))(t)
-		request.Header.Set("X-HMAC-SIGNATURE", testKey().Sign(body))
+		request.Header.Set("X-HMAC-SIGNATURE", testKey(t).Sign(body))
 		response := must.Get(server.Client().Do(request))(t)
 		response.Body.Close()
 		assert.Equal(t, want, response.StatusCode, status)
@@ -226,7 +227,7 @@ func TestAResultThatIsRedirectedComesAgain(t *testing.T) {
 
 // An error of Apply is not a conflict of the call, whatever it wraps: the order has not ended.
 func TestAnErrorOfApplyThatWrapsAConflict(t *testing.T) {
-	order := accepted(mintRequest())
+	order := accepted(t, mintRequest(t))
 	another := order
 	another.UUID = uuid.New()
 	for name, failure := range map[string]error{
@@ -246,17 +247,17 @@ func TestAnErrorOfApplyThatWrapsAConflict(t *testing.T) {
 					return nil
 				}
 			})
-			require.NoError(t, game.Validate(t.Context(), player, mintRequest()))
+			require.NoError(t, game.Validate(t, t.Context(), player, mintRequest(t)))
 			v.fail = fmt.Errorf("grant: %w", failure)
-			assert.Equal(t, "500", answerTo(game.Result(t.Context(), player, reported(order, 0))))
-			refused := mintRequest()
+			assert.Equal(t, "500", answerTo(game.Result(t, t.Context(), player, reported(order, 0))))
+			refused := mintRequest(t)
 			refused.UUID = uuid.New()
-			_ = game.Validate(t.Context(), player, refused)
+			_ = game.Validate(t, t.Context(), player, refused)
 			for _, op := range seen {
 				assert.Nil(t, op.Conflict)
 			}
 			v.fail = nil
-			assert.NoError(t, game.Result(t.Context(), player, reported(order, 0)), "the next delivery ends it")
+			assert.NoError(t, game.Result(t, t.Context(), player, reported(order, 0)), "the next delivery ends it")
 			assert.EqualValues(t, 1000, v.gold["session-1"])
 		})
 	}
@@ -270,13 +271,13 @@ func TestAPanicWithoutAValueIsNoSuccess(t *testing.T) {
 		panic(nil)
 	}()
 	game, v := newVault(t, nil)
-	require.NoError(t, game.Validate(t.Context(), player, mintRequest()))
+	require.NoError(t, game.Validate(t, t.Context(), player, mintRequest(t)))
 	v.fail = errPanicsWithNil
-	order := accepted(mintRequest())
-	assert.Equal(t, "500", answerTo(game.Result(t.Context(), player, reported(order, 0))))
+	order := accepted(t, mintRequest(t))
+	assert.Equal(t, "500", answerTo(game.Result(t, t.Context(), player, reported(order, 0))))
 	assert.EqualValues(t, 900, v.gold["session-1"])
 	v.fail = nil
-	assert.NoError(t, game.Result(t.Context(), player, reported(order, 0)))
+	assert.NoError(t, game.Result(t, t.Context(), player, reported(order, 0)))
 	assert.EqualValues(t, 1000, v.gold["session-1"])
 }
 
@@ -307,8 +308,8 @@ func newHurried(t *testing.T, serve func(*httptest.Server)) *hurried {
 		}
 		return h.Apply(ctx, step)
 	}}
-	handler := newHandler(ramp.HandlerConfig{Players: noPlayers{}, Store: store})
-	require.NoError(t, caller{handler}.Validate(t.Context(), player, mintRequest()))
+	handler := newHandler(t, ramp.HandlerConfig{Players: noPlayers{}, Store: store})
+	require.NoError(t, caller{handler}.Validate(t, t.Context(), player, mintRequest(t)))
 	h.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		go func() {
 			<-r.Context().Done()
@@ -338,7 +339,7 @@ func (h *hurried) leaves(t *testing.T) {
 	}()
 	address := h.server.URL + ramp.PathResult
 	request := must.Get(http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body)))(t)
-	request.Header = signed(body)
+	request.Header = signed(t, body)
 	_, err := h.server.Client().Do(request)
 	require.ErrorIs(t, err, context.Canceled)
 	<-h.gone
@@ -373,7 +374,7 @@ func TestASenderThatClosesItsWritingSideStopsNoResult(t *testing.T) {
 	conn := must.Get(net.Dial("tcp", h.server.Listener.Addr().String()))(t)
 	defer conn.Close()
 	body := resultCall().with("receipt.status", "0x0").bytes()
-	head := "POST " + ramp.PathResult + " HTTP/1.1\r\nHost: game\r\nX-HMAC-SIGNATURE: " + testKey().Sign(body)
+	head := "POST " + ramp.PathResult + " HTTP/1.1\r\nHost: game\r\nX-HMAC-SIGNATURE: " + testKey(t).Sign(body)
 	must.Get(fmt.Fprintf(conn, "%s\r\nContent-Length: %d\r\n\r\n%s", head, len(body), body))(t)
 	require.NoError(t, conn.(*net.TCPConn).CloseWrite())
 	answer := string(must.Get(io.ReadAll(conn))(t))
@@ -400,33 +401,33 @@ func TestWhatEndsACall(t *testing.T) {
 		})
 		canceled, cancel := context.WithCancel(context.WithValue(t.Context(), trace{}, "4711"))
 		cancel()
-		err := game.Validate(canceled, player, mintRequest())
+		err := game.Validate(t, canceled, player, mintRequest(t))
 		assert.ErrorIs(t, err, context.Canceled)
-		require.NoError(t, game.Validate(t.Context(), player, mintRequest()))
+		require.NoError(t, game.Validate(t, t.Context(), player, mintRequest(t)))
 
 		late, cancel := context.WithDeadline(canceled, time.Now().Add(-time.Second))
 		defer cancel()
-		order := accepted(mintRequest())
-		err = game.Result(late, player, reported(order, 0))
+		order := accepted(t, mintRequest(t))
+		err = game.Result(t, late, player, reported(order, 0))
 		assert.Equal(t, "500", answerTo(err), "a deadline ends it")
 		assert.ErrorIs(t, err, context.DeadlineExceeded)
 
 		begun := time.Now()
-		require.NoError(t, game.Result(canceled, player, reported(order, 0)))
+		require.NoError(t, game.Result(t, canceled, player, reported(order, 0)))
 		assert.Equal(t, "4711", traced)
 		deadline, ok := got.Deadline()
 		assert.True(t, ok)
 		assert.Equal(t, 28800*time.Millisecond, deadline.Sub(begun), "30 s, less 0.2 to send and 1 to note a refusal")
 		assert.Error(t, got.Err(), "nothing of the call goes on")
 
-		second := mintRequest()
+		second := mintRequest(t)
 		second.UUID = uuid.New()
-		require.NoError(t, game.Validate(t.Context(), player, second))
-		ended := reported(accepted(second), 1)
+		require.NoError(t, game.Validate(t, t.Context(), player, second))
+		ended := reported(accepted(t, second), 1)
 		ended.TxHash = "0x" + strings.Repeat("cd", 32)
 		own, cancel := context.WithTimeout(canceled, time.Hour)
 		defer cancel()
-		require.NoError(t, game.Result(own, player, ended))
+		require.NoError(t, game.Result(t, own, player, ended))
 		deadline, _ = got.Deadline()
 		want, _ := own.Deadline()
 		assert.Equal(t, want.Add(-1200*time.Millisecond), deadline)
@@ -455,17 +456,17 @@ func (r *recycled) Value(key any) any           { return r.use().Value(key) }
 func TestNobodyUsesAContextAfterItsCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		game, _ := newVault(t, func(c *ramp.HandlerConfig) {
-			c.Confirm = rampproof.Confirmed(pinned(&chain{receipt: string(onChain().bytes()), head: 10},
+			c.Confirm = rampproof.Confirmed(pinned(t, &chain{receipt: string(onChain().bytes()), head: 10},
 				ramp.RPCConfig{}), 1)
 		})
 		for range 2 {
 			ctx := &recycled{Context: t.Context(), t: t}
-			require.NoError(t, game.Validate(ctx, player, mintRequest()))
+			require.NoError(t, game.Validate(t, ctx, player, mintRequest(t)))
 			ctx.over = true
 		}
 		ctx := &recycled{Context: t.Context(), t: t}
 		body := resultCall().bytes()
-		_ = toResult(game.handler)(ctx, signed(body), body)
+		_ = toResult(game.handler)(ctx, signed(t, body), body)
 		ctx.over = true
 		time.Sleep(time.Hour)
 	})
@@ -545,7 +546,7 @@ func TestACallIsAnsweredBeforeItsDeadline(t *testing.T) {
 				part := &hanging{release: make(chan struct{}), obedient: obedient}
 				log := new(bytes.Buffer)
 				memory := &ramp.MemoryStore{Apply: func(context.Context, ramp.Step) error { return nil }}
-				key := testSigner()
+				key := testSigner(t)
 				sign := func(ctx context.Context, digest []byte) ([]byte, error) {
 					if err := part.at(ctx, "the signer"); err != nil {
 						return nil, err
@@ -554,7 +555,7 @@ func TestACallIsAnsweredBeforeItsDeadline(t *testing.T) {
 					return signature[:], err
 				}
 				signer := ramp.Must(ramp.NewFuncSigner(vectorAddress, sign))
-				handler := newHandler(ramp.HandlerConfig{
+				handler := newHandler(t, ramp.HandlerConfig{
 					Players: part, Store: hangingStore{memory, part}, Signer: signer, Confirm: part,
 					SignTimeout: time.Hour, SendTime: 300 * time.Millisecond,
 					Policy: func(ctx context.Context, _ ramp.Session, _ *ramp.ValidateRequest) error {
@@ -571,7 +572,7 @@ func TestACallIsAnsweredBeforeItsDeadline(t *testing.T) {
 					defer cancel()
 					switch endpoint {
 					case "validate":
-						return handler.Answer(ctx, http.MethodPost, ramp.PathValidate, signed(validate), validate)
+						return handler.Answer(ctx, http.MethodPost, ramp.PathValidate, signed(t, validate), validate)
 					case "result":
 						return handler.Answer(ctx, http.MethodPost, ramp.PathResult, signed(result), result)
 					default:
@@ -610,7 +611,7 @@ func TestWhatAServeMuxAnswersForTheHandler(t *testing.T) {
 	answers := func(mux http.Handler, path string) string {
 		body := resultCall().bytes()
 		r := httptest.NewRequest(http.MethodPost, "http://game.example"+path, bytes.NewReader(body))
-		r.Header = signed(body)
+		r.Header = signed(t, body)
 		w := httptest.NewRecorder()
 		mux.ServeHTTP(w, r)
 		if slices.Contains([]int{301, 307}, w.Code) {
@@ -618,7 +619,7 @@ func TestWhatAServeMuxAnswersForTheHandler(t *testing.T) {
 		}
 		return fmt.Sprint(w.Code)
 	}
-	handler := newHandler(ramp.HandlerConfig{})
+	handler := newHandler(t, ramp.HandlerConfig{})
 	on := func(patterns ...string) http.Handler {
 		mux := http.NewServeMux()
 		for _, pattern := range patterns {

@@ -55,7 +55,7 @@ func newVault(t *testing.T, change func(*ramp.HandlerConfig)) (caller, *vault) {
 	if change != nil {
 		change(&config)
 	}
-	return newCaller(config), v
+	return newCaller(t, config), v
 }
 
 // answer returns the answer of a handler to an error of a game.
@@ -93,31 +93,31 @@ func TestWhatAHandlerWithAStoreAnswersToAValidate(t *testing.T) {
 			"INVALID_INTENT_FROM"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			game, v := newVault(t, func(c *ramp.HandlerConfig) { c.Terms = anyOf("project-1", "") })
-			require.NoError(t, game.Validate(t.Context(), player, mintRequest()))
-			r := mintRequest()
+			game, v := newVault(t, func(c *ramp.HandlerConfig) { c.Terms = anyOf(t, "project-1", "") })
+			require.NoError(t, game.Validate(t, t.Context(), player, mintRequest(t)))
+			r := mintRequest(t)
 			tt.change(r)
-			assert.Equal(t, tt.want, answerTo(game.Validate(t.Context(), player, r)))
+			assert.Equal(t, tt.want, answerTo(game.Validate(t, t.Context(), player, r)))
 			assert.EqualValues(t, 900, v.gold["session-1"])
 		})
 	}
 	game, v := newVault(t, nil)
-	require.NoError(t, game.Validate(t.Context(), player, mintRequest()))
-	require.NoError(t, game.Result(t.Context(), ramp.Session{}, reported(accepted(mintRequest()), 0)))
-	assert.Equal(t, "ORDER_FINISHED", answerTo(game.Validate(t.Context(), player, mintRequest())))
+	require.NoError(t, game.Validate(t, t.Context(), player, mintRequest(t)))
+	require.NoError(t, game.Result(t, t.Context(), ramp.Session{}, reported(accepted(t, mintRequest(t)), 0)))
+	assert.Equal(t, "ORDER_FINISHED", answerTo(game.Validate(t, t.Context(), player, mintRequest(t))))
 	assert.EqualValues(t, 1000, v.gold["session-1"])
 
 	// An error of the studio is not an error of the call, whatever it wraps.
 	v.fail = &ramp.InvalidError{Fields: []ramp.FieldError{{Path: "digest", Problem: "is required"}}}
-	r := mintRequest()
+	r := mintRequest(t)
 	r.UUID = uuid.New()
-	assert.Equal(t, "500", answerTo(game.Validate(t.Context(), player, r)))
+	assert.Equal(t, "500", answerTo(game.Validate(t, t.Context(), player, r)))
 }
 
 // A result that contradicts its order is rejected permanently only after OnConflict
 // succeeded.
 func TestWhatAHandlerWithAStoreAnswersToAResult(t *testing.T) {
-	order := accepted(mintRequest())
+	order := accepted(t, mintRequest(t))
 	another := reported(order, 1)
 	another.TxHash = "0x" + strings.Repeat("cd", 32)
 	unnamed := reported(order, 1)
@@ -153,7 +153,7 @@ func TestWhatAHandlerWithAStoreAnswersToAResult(t *testing.T) {
 		"another, whose hook is a conflict": {first: reported(order, 1), then: reported(order, 0),
 			hook: &ramp.ConflictError{}, want: "500", conflict: "receipt.status"},
 		"another session": {then: elsewhere, want: "500", conflict: "session_id"},
-		"another intent":  {then: of(burnRequest().Intent), want: "500", conflict: "intent"},
+		"another intent":  {then: of(burnRequest(t).Intent), want: "500", conflict: "intent"},
 		"another session and outcome": {first: reported(order, 1), then: elsewhere, want: "500",
 			conflict: "session_id"},
 		"another transaction": {first: reported(order, 1), then: another, want: "200",
@@ -180,12 +180,12 @@ func TestWhatAHandlerWithAStoreAnswersToAResult(t *testing.T) {
 			field := ""
 			var store ramp.Store
 			game, v := newVault(t, func(c *ramp.HandlerConfig) { store = c.Store })
-			require.NoError(t, game.Validate(t.Context(), player, mintRequest()))
+			require.NoError(t, game.Validate(t, t.Context(), player, mintRequest(t)))
 			if tt.first != nil {
-				require.NoError(t, game.Result(t.Context(), ramp.Session{}, tt.first))
+				require.NoError(t, game.Result(t, t.Context(), ramp.Session{}, tt.first))
 			}
 			before := v.gold["session-1"]
-			config := ramp.HandlerConfig{Terms: anyOf(tt.project, ""), Players: noPlayers{}, Store: store}
+			config := ramp.HandlerConfig{Terms: anyOf(t, tt.project, ""), Players: noPlayers{}, Store: store}
 			if !tt.noHook {
 				config.OnConflict = func(_ context.Context, conflict *ramp.ConflictError, r *ramp.Result) error {
 					field = conflict.Field
@@ -194,8 +194,8 @@ func TestWhatAHandlerWithAStoreAnswersToAResult(t *testing.T) {
 					return tt.hook
 				}
 			}
-			game = newCaller(config)
-			err := game.Result(t.Context(), ramp.Session{}, tt.then)
+			game = newCaller(t, config)
+			err := game.Result(t, t.Context(), ramp.Session{}, tt.then)
 			assert.Equal(t, tt.want, answerTo(err))
 			assert.Equal(t, tt.conflict, field)
 			if tt.want != "200" && tt.conflict != "" {
@@ -225,16 +225,17 @@ func TestAnOrderOfAnotherNetwork(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var store ramp.Store
-			opened, v := newVault(t, func(c *ramp.HandlerConfig) { store, c.Terms = c.Store, anyOf("", tt.opened) })
-			require.NoError(t, opened.Validate(t.Context(), player, mintRequest()))
-			called := newCaller(ramp.HandlerConfig{Players: noPlayers{}, Store: store, Terms: anyOf("", tt.called),
+			opened, v := newVault(t, func(c *ramp.HandlerConfig) { store, c.Terms = c.Store, anyOf(t, "", tt.opened) })
+			require.NoError(t, opened.Validate(t, t.Context(), player, mintRequest(t)))
+			called := newCaller(t, ramp.HandlerConfig{Players: noPlayers{}, Store: store,
+				Terms: anyOf(t, "", tt.called),
 				OnConflict: func(context.Context, *ramp.ConflictError, *ramp.Result) error {
 					t.Error("a wrong place is not a wrong outcome")
 					return nil
 				}})
-			assert.Equal(t, tt.validate, answerTo(called.Validate(t.Context(), player, mintRequest())))
-			order := accepted(mintRequest())
-			assert.Equal(t, tt.result, answerTo(called.Result(t.Context(), ramp.Session{}, reported(order, 0))))
+			assert.Equal(t, tt.validate, answerTo(called.Validate(t, t.Context(), player, mintRequest(t))))
+			order := accepted(t, mintRequest(t))
+			assert.Equal(t, tt.result, answerTo(called.Result(t, t.Context(), ramp.Session{}, reported(order, 0))))
 			if tt.result == "500" {
 				assert.EqualValues(t, 900, v.gold["session-1"])
 				return
@@ -264,15 +265,15 @@ func TestATransactionThatHasEndedAnotherOrder(t *testing.T) {
 					}
 				}
 			})
-			first, second := burnRequest(), burnRequest()
+			first, second := burnRequest(t), burnRequest(t)
 			second.UUID = uuid.New()
-			require.NoError(t, game.Validate(t.Context(), player, first))
-			require.NoError(t, game.Validate(t.Context(), player, second))
-			one, two := reported(accepted(first), 1), reported(accepted(second), 1)
+			require.NoError(t, game.Validate(t, t.Context(), player, first))
+			require.NoError(t, game.Validate(t, t.Context(), player, second))
+			one, two := reported(accepted(t, first), 1), reported(accepted(t, second), 1)
 			two.TxHash = strings.ToUpper(one.TxHash)
-			require.NoError(t, game.Result(t.Context(), ramp.Session{}, one))
+			require.NoError(t, game.Result(t, t.Context(), ramp.Session{}, one))
 			for range 2 {
-				err := game.Result(t.Context(), ramp.Session{}, two)
+				err := game.Result(t, t.Context(), ramp.Session{}, two)
 				assert.Equal(t, "500", answerTo(err))
 				assert.ErrorContains(t, err,
 					"order "+second.UUID.String()+
@@ -307,7 +308,7 @@ func TestNothingOfACallIsKept(t *testing.T) {
 		}
 	})
 	body := validateCall().with("intent.target_candidate", map[string]any{"a": 1}).bytes()
-	header := signed(body)
+	header := signed(t, body)
 	var memory [][]byte
 	for name, values := range header {
 		memory = append(memory, []byte(values[0]))
@@ -316,7 +317,7 @@ func TestNothingOfACallIsKept(t *testing.T) {
 	first := must.Get(ramp.ParseValidate(body))(t)
 	require.NoError(t, toValidate(game.handler)(t.Context(), header, body).Err)
 	contradiction := resultCall().with("session_id", "session-2").bytes()
-	require.Equal(t, 500, toResult(game.handler)(t.Context(), signed(contradiction), contradiction).Status)
+	require.Equal(t, 500, toResult(game.handler)(t.Context(), signed(t, contradiction), contradiction).Status)
 	texts := []string{string(body), string(contradiction)}
 	for _, used := range append(memory, body, contradiction) {
 		clear(used)
@@ -327,9 +328,9 @@ func TestNothingOfACallIsKept(t *testing.T) {
 	require.Len(t, players, 1)
 	assert.Equal(t, "session-1", players[0].ID)
 	assert.Equal(t, "secret-token", players[0].Token.Reveal())
-	require.NoError(t, game.Validate(t.Context(), player, first), "a repeat of the stored order")
+	require.NoError(t, game.Validate(t, t.Context(), player, first), "a repeat of the stored order")
 	require.NoError(t,
-		game.Result(t.Context(), ramp.Session{},
+		game.Result(t, t.Context(), ramp.Session{},
 			&ramp.Result{UUID: first.UUID, Receipt: ramp.Receipt{Status: ramp.NewQuantity(0)}}))
 	assert.Equal(t, map[string]int64{"session-1": 1000}, v.gold)
 }
@@ -337,7 +338,7 @@ func TestNothingOfACallIsKept(t *testing.T) {
 func TestAMemoryStoreHandsOutCopies(t *testing.T) {
 	store := &ramp.MemoryStore{Apply: func(context.Context, ramp.Step) error { return nil }}
 	body := validateCall().with("intent.target_candidate", map[string]any{"a": 1}).bytes()
-	written := must.Get(json.Marshal(accepted(must.Get(ramp.ParseValidate(body))(t))))(t)
+	written := must.Get(json.Marshal(accepted(t, must.Get(ramp.ParseValidate(body))(t))))(t)
 	for range 3 {
 		r := must.Get(ramp.ParseValidate(body))(t)
 		step := must.Get(store.Update(t.Context(), r.UUID, ramp.Accept(player, r, atValidate)))(t)
@@ -357,8 +358,8 @@ func TestAMemoryStoreHandsOutCopies(t *testing.T) {
 // A step that a store could not take says nothing about the order.
 func TestAStoreThatFailsReportsNoConflict(t *testing.T) {
 	down := errors.New("down")
-	order := ended(accepted(mintRequest()), 1)
-	game := newCaller(ramp.HandlerConfig{Terms: anyTerms, Players: noPlayers{},
+	order := ended(t, accepted(t, mintRequest(t)), 1)
+	game := newCaller(t, ramp.HandlerConfig{Terms: anyTerms, Players: noPlayers{},
 		Store: failingStore{ramp.Step{Order: order}, down},
 		OnConflict: func(context.Context, *ramp.ConflictError, *ramp.Result) error {
 			t.Error("there is no conflict")
@@ -366,7 +367,7 @@ func TestAStoreThatFailsReportsNoConflict(t *testing.T) {
 		}})
 	r := reported(order, 1)
 	r.TxHash = "0x" + strings.Repeat("cd", 32)
-	assert.ErrorIs(t, game.Result(t.Context(), player, r), down)
+	assert.ErrorIs(t, game.Result(t, t.Context(), player, r), down)
 }
 
 type failingStore struct {

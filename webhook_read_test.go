@@ -23,7 +23,7 @@ func TestReadingACallOfTheService(t *testing.T) {
 	const missing, wrong, noToken = "401 HMAC_MISSING", "401 HMAC_INVALID", "401 ACCESS_TOKEN_MISSING"
 	const swapped, misplaced = "500 INVALID_RECEIPT_STATUS", "500 INVALID_USER_SIG"
 	short := validate.with("digest", testDigest[:64]).bytes()
-	elsewhere := with("x-hmac-signature", testKey().Sign(nil))
+	elsewhere := with("x-hmac-signature", testKey(t).Sign(nil))
 	for name, c := range map[string]struct {
 		body     []byte
 		header   func(http.Header)
@@ -45,7 +45,7 @@ func TestReadingACallOfTheService(t *testing.T) {
 		"another session's header":   {result.bytes(), with("x-dapp-sessionid", "session-2"), misplaced, "ok"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			header := signed(c.body)
+			header := signed(t, c.body)
 			if c.header != nil {
 				c.header(header)
 			}
@@ -57,33 +57,33 @@ func TestReadingACallOfTheService(t *testing.T) {
 				assert.ErrorIs(t, rejection, err)
 				return fmt.Sprint(rejection.Status, " ", rejection.Code)
 			}
-			request, session, err := ramp.ReadValidate(testKey(), header, c.body)
+			request, session, err := ramp.ReadValidate(testKey(t), header, c.body)
 			assert.Equal(t, c.validate, answer(err))
 			claimed := session.ID + " " + session.Token.Reveal()
 			assert.Equal(t, err == nil, request != nil && claimed == "session-1 secret-token")
 
-			outcome, session, err := ramp.ReadResult(testKey(), header, c.body)
+			outcome, session, err := ramp.ReadResult(testKey(t), header, c.body)
 			assert.Equal(t, c.result, answer(err))
 			assert.Equal(t, err == nil, outcome != nil && session.ID == "session-1", "that of the signed body")
 		})
 	}
 	body := result.without("session_id").bytes()
-	_, session, err := ramp.ReadResult(testKey(), signed(body), body)
+	_, session, err := ramp.ReadResult(testKey(t), signed(t, body), body)
 	require.NoError(t, err)
 	assert.Equal(t, "session-1", session.ID, "that of the header, if the body has none")
 
 	body = validate.bytes()
-	request, _, err := ramp.ReadValidate(testKey(), signed(body), body)
+	request, _, err := ramp.ReadValidate(testKey(t), signed(t, body), body)
 	require.NoError(t, err)
 	clear(body)
 	assert.Equal(t, string(validate.bytes()), string(request.Raw), "the body is copied")
-	_, _, err = ramp.ReadValidate(ramp.HMACKey{}, signed(body), body)
+	_, _, err = ramp.ReadValidate(ramp.HMACKey{}, signed(t, body), body)
 	assert.ErrorIs(t, err, ramp.ErrHMACKey)
 	assert.Equal(t, 500, ramp.RejectionOf(err).Status)
 }
 
 func TestTheAnswerToAnError(t *testing.T) {
-	order := accepted(mintRequest())
+	order := accepted(t, mintRequest(t))
 	for name, c := range map[string]struct {
 		err  error
 		want string
@@ -92,8 +92,8 @@ func TestTheAnswerToAnError(t *testing.T) {
 		"an order that has ended":      {fmt.Errorf("a: %w", ramp.ErrOrderFinished), "200 ORDER_FINISHED"},
 		"an order that nobody knows":   {ramp.ErrOrderUnknown, "500 INTERNAL_ERROR"},
 		"an order of another network":  {ramp.ErrOrderForeign, "500 INTERNAL_ERROR"},
-		"no product":                   {new(ramp.Terms).Match(mintRequest()), "200 INVALID_MESSAGE"},
-		"another project":              {anyOf("project-2", "").Match(mintRequest()), "400 INVALID_PROJECT_ID"},
+		"no product":                   {new(ramp.Terms).Match(mintRequest(t)), "200 INVALID_MESSAGE"},
+		"another project":              {anyOf(t, "project-2", "").Match(mintRequest(t)), "400 INVALID_PROJECT_ID"},
 		"a rejection":                  {ramp.Reject("BANNED"), "200 BANNED"},
 		"a rejection with a status":    {&ramp.Rejection{Status: 409, Code: "BUSY"}, "409 BUSY"},
 		"a rejection without a code":   {ramp.Reject(""), "200 INTERNAL_ERROR"},
@@ -108,7 +108,7 @@ func TestTheAnswerToAnError(t *testing.T) {
 
 // The rule that lets a call see only orders of its project and network.
 func TestOnlyOrdersOfAProjectOnANetwork(t *testing.T) {
-	order := accepted(mintRequest()) // of project-1
+	order := accepted(t, mintRequest(t)) // of project-1
 	order.Network = ramp.Testnet
 	unnamed := order
 	unnamed.Network = ""
@@ -139,7 +139,7 @@ func TestOnlyOrdersOfAProjectOnANetwork(t *testing.T) {
 		assert.Equal(t, c.stored != nil, errors.Is(err, ramp.ErrOrderForeign), name)
 		assert.False(t, strings.Contains(err.Error(), player.ID), name)
 	}
-	step, err := ramp.OnlyOf("project-1", ramp.Mainnet, ramp.Accept(player, mintRequest(), time.Now()))(nil)
+	step, err := ramp.OnlyOf("project-1", ramp.Mainnet, ramp.Accept(player, mintRequest(t), time.Now()))(nil)
 	require.NoError(t, err)
 	assert.Equal(t, ramp.Mainnet, step.Order.Network, "a new order is stored with the network")
 }

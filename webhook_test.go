@@ -173,8 +173,8 @@ func newStudio(t *testing.T) *studio { return newStudioWith(t, ramp.HandlerConfi
 // newStudioWith is newStudio with what a test sets beside the required fields.
 func newStudioWith(t *testing.T, c ramp.HandlerConfig) *studio {
 	t.Helper()
-	s := &studio{game: &recorder{}, key: testKey(), log: &bytes.Buffer{}}
-	c.Players, c.Store, c.Key, c.Signer, c.Logger = s.game, s.game, s.key, testSigner(),
+	s := &studio{game: &recorder{}, key: testKey(t), log: &bytes.Buffer{}}
+	c.Players, c.Store, c.Key, c.Signer, c.Logger = s.game, s.game, s.key, testSigner(t),
 		slog.New(slog.NewJSONHandler(s.log, nil))
 	if c.Terms == nil {
 		c.Terms = anyTerms
@@ -200,7 +200,7 @@ func (s *studio) call(t *testing.T, method, path string, header http.Header, bod
 
 func (s *studio) post(t *testing.T, path string, body []byte) (int, string) {
 	t.Helper()
-	return s.call(t, http.MethodPost, path, signed(body), body)
+	return s.call(t, http.MethodPost, path, signed(t, body), body)
 }
 
 func rejection(code string) string {
@@ -215,7 +215,7 @@ const (
 func TestTheThreeEndpointsAnswerWithTheEnvelopesOfTheInterface(t *testing.T) {
 	s := newStudio(t)
 
-	header := signed(nil)
+	header := signed(t, nil)
 	header.Set("Authorization", "Bearer of a proxy")
 	status, body := s.call(t, http.MethodGet, ramp.PathAssets+"?language=ko", header, nil)
 	assert.Equal(t, 200, status)
@@ -266,7 +266,7 @@ func TestABodyWithAWrongFieldReachesNoGame(t *testing.T) {
 			{"a status of text", "INVALID_RECEIPT_STATUS", result.with("receipt.status", "failed").bytes()},
 		}},
 	} {
-		s := newStudioWith(t, ramp.HandlerConfig{Terms: anyOf("project-1", "")})
+		s := newStudioWith(t, ramp.HandlerConfig{Terms: anyOf(t, "project-1", "")})
 		for _, test := range endpoint.wrong {
 			t.Run(path+"/"+test.name, func(t *testing.T) {
 				status, body := s.post(t, path, test.body)
@@ -295,13 +295,13 @@ func TestACallThatIsNotAuthenticReachesNoGame(t *testing.T) {
 	}
 	other := must.Get(ramp.TextKey("another key"))(t)
 	hmacs := func(body []byte) []fault {
-		right := testKey().Sign(body)
+		right := testKey(t).Sign(body)
 		return []fault{
 			{"no HMAC", "x-hmac-signature", "HMAC_MISSING", nil},
 			{"an empty HMAC", "x-hmac-signature", "HMAC_MISSING", []string{""}},
 			{"a truncated HMAC", "x-hmac-signature", "HMAC_INVALID", []string{right[:62]}},
 			{"an HMAC that is not hex", "x-hmac-signature", "HMAC_INVALID", []string{strings.Repeat("zz", 32)}},
-			{"an HMAC of another body", "x-hmac-signature", "HMAC_INVALID", []string{testKey().Sign([]byte("{}"))}},
+			{"an HMAC of another body", "x-hmac-signature", "HMAC_INVALID", []string{testKey(t).Sign([]byte("{}"))}},
 			{"an HMAC under another key", "x-hmac-signature", "HMAC_INVALID", []string{other.Sign(body)}},
 			{"an HMAC under an empty key", "x-hmac-signature", "HMAC_INVALID", []string{reference(nil, body)}},
 			{"two HMACs", "x-hmac-signature", "HMAC_INVALID", []string{right, right}},
@@ -321,7 +321,7 @@ func TestACallThatIsNotAuthenticReachesNoGame(t *testing.T) {
 		s := newStudio(t)
 		for _, test := range call.wrong {
 			t.Run(call.path+"/"+test.name, func(t *testing.T) {
-				header := signed(call.body)
+				header := signed(t, call.body)
 				header[test.header] = test.values
 				status, answer := s.call(t, call.method, call.path, header, call.body)
 				assert.Equal(t, call.status, status)
@@ -335,7 +335,7 @@ func TestACallThatIsNotAuthenticReachesNoGame(t *testing.T) {
 		// Nothing of the body is looked at before its HMAC holds.
 		for _, body := range []string{strings.Replace(string(call.body), `"amount":100`, `"amount":999`, 1),
 			"not JSON"} {
-			status, answer := s.call(t, call.method, call.path, signed(call.body), []byte(body))
+			status, answer := s.call(t, call.method, call.path, signed(t, call.body), []byte(body))
 			assert.Equal(t, call.status, status)
 			assert.Equal(t, rejection("HMAC_INVALID"), answer)
 			assert.Empty(t, s.game.calls)
@@ -364,11 +364,11 @@ func TestAResultNeedsNoHeadersOfASession(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var steps []ramp.Step
-			handler := newHandler(ramp.HandlerConfig{Players: noPlayers{}, Store: &ramp.MemoryStore{
+			handler := newHandler(t, ramp.HandlerConfig{Players: noPlayers{}, Store: &ramp.MemoryStore{
 				Apply: func(_ context.Context, step ramp.Step) error { steps = append(steps, step); return nil }}})
 			validate, body := validateCall().bytes(), test.body.bytes()
-			require.Equal(t, 200, toValidate(handler)(t.Context(), signed(validate), validate).Status)
-			header := signed(body)
+			require.Equal(t, 200, toValidate(handler)(t.Context(), signed(t, validate), validate).Status)
+			header := signed(t, body)
 			maps.Copy(header, test.headers)
 			reply := toResult(handler)(t.Context(), header, body)
 			assert.Equal(t, 200, reply.Status)
@@ -390,7 +390,7 @@ func TestABodyAboveTheLimitIsRejectedUnread(t *testing.T) {
 	assert.Empty(t, s.game.calls)
 
 	handler := must.Get(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: s.game, Store: s.game, Key: s.key,
-		Signer: testSigner(), MaxBody: 4096}))(t)
+		Signer: testSigner(t), MaxBody: 4096}))(t)
 	rest := &countingReader{from: strings.NewReader(strings.Repeat(" ", 1<<20))}
 	request := httptest.NewRequest(http.MethodPost, ramp.PathResult, io.MultiReader(bytes.NewReader(body), rest))
 	request.Header = http.Header{"X-Hmac-Signature": {s.key.Sign(body)}}
@@ -401,7 +401,7 @@ func TestABodyAboveTheLimitIsRejectedUnread(t *testing.T) {
 	assert.Equal(t, rejection("BODY_TOO_LARGE"), recorder.Body.String())
 	assert.Less(t, rest.read, 64<<10, "what is behind the limit is not read")
 
-	reply := toValidate(handler)(t.Context(), signed(body), body)
+	reply := toValidate(handler)(t.Context(), signed(t, body), body)
 	assert.Equal(t, 413, reply.Status, "the core has the limit too")
 	assertCode(t, reply.Err, ramp.CodeBodyTooLarge)
 	assert.Empty(t, s.game.calls)
@@ -505,7 +505,7 @@ func TestABodyThatDoesNotComeInTimeIsAskedForAgain(t *testing.T) {
 		body := resultCall().bytes()
 		request := httptest.NewRequest(http.MethodPost, ramp.PathResult,
 			io.MultiReader(bytes.NewReader(body[:20]), iotest.ErrReader(cause)))
-		request.Header = signed(body)
+		request.Header = signed(t, body)
 		answer := httptest.NewRecorder()
 		s.Config.Handler.ServeHTTP(answer, request)
 		assert.Equal(t, 500, answer.Code)
@@ -590,7 +590,7 @@ func TestTheGameDecides(t *testing.T) {
 			case ramp.PathResult:
 				body = resultCall().bytes()
 			}
-			status, answer := s.call(t, method, test.path, signed(body), body)
+			status, answer := s.call(t, method, test.path, signed(t, body), body)
 			assert.Equal(t, test.status, status)
 			assert.Equal(t, rejection(test.code), answer, "and no signature, no data, no detail")
 		})
@@ -617,8 +617,8 @@ func TestAGameThatReturnsNonsenseIsOursToBlame(t *testing.T) {
 			}
 			config := inMemory(ramp.HandlerConfig{})
 			config.Players = &listing{player: tt.player}
-			handler := newHandler(config)
-			reply := toAssets(handler)(t.Context(), signed(nil))
+			handler := newHandler(t, config)
+			reply := toAssets(handler)(t.Context(), signed(t, nil))
 			assert.Equal(t, 500, reply.Status)
 			assert.EqualError(t, errors.Unwrap(reply.Err), tt.want)
 			assert.Equal(t, rejection("INTERNAL_ERROR"), string(reply.Body))
@@ -647,7 +647,7 @@ func TestACallLeavesOneRecordWithoutSecrets(t *testing.T) {
 	s.post(t, ramp.PathValidate, validateCall().bytes())
 	s.post(t, ramp.PathValidate, validateCall().with("digest", "0x").bytes())
 	s.post(t, ramp.PathResult, resultCall().bytes())
-	s.call(t, http.MethodGet, ramp.PathAssets, signed(nil), nil)
+	s.call(t, http.MethodGet, ramp.PathAssets, signed(t, nil), nil)
 
 	got := records(s)
 	require.Len(t, got, 4)
@@ -700,7 +700,7 @@ func TestCheckWarnsOfAClockThatIsNone(t *testing.T) {
 		"none":            {func() time.Time { return time.Time{} }, "it returns the zero time"},
 	} {
 		var log bytes.Buffer
-		handler := newHandler(ramp.HandlerConfig{
+		handler := newHandler(t, ramp.HandlerConfig{
 			Players: noPlayers{}, Now: tt.now, Logger: slog.New(slog.NewTextHandler(&log, nil)),
 			Store: &ramp.MemoryStore{Apply: func(context.Context, ramp.Step) error { return nil }},
 		})
@@ -743,11 +743,11 @@ func TestTheWalletOfAValidateCallIsAskedAboutAfterThePolicy(t *testing.T) {
 				c.Wallet = func(_ context.Context, s ramp.Session, wallet common.Address) error {
 					asked = append(asked, "wallet")
 					assert.Equal(t, player.ID, s.ID)
-					assert.Equal(t, common.HexToAddress(mintRequest().UserAddress), wallet)
+					assert.Equal(t, common.HexToAddress(mintRequest(t).UserAddress), wallet)
 					return tt.wallet
 				}
 			})
-			assert.Equal(t, tt.want, answerTo(game.Validate(t.Context(), player, mintRequest())))
+			assert.Equal(t, tt.want, answerTo(game.Validate(t, t.Context(), player, mintRequest(t))))
 			assert.Equal(t, tt.asked, asked)
 			assert.Equal(t, tt.want == "200", v.gold["session-1"] == 900)
 		})
@@ -801,8 +801,8 @@ func TestCheckFindsEveryFaultBeforeAPlayerPays(t *testing.T) {
 		}, []string{"the disk is full", "hashed the digest again", "its chain ID is 1"}, full},
 	} {
 		t.Run(name, func(t *testing.T) {
-			config := withStore(ramp.HandlerConfig{Terms: anyOf("project-1", ramp.Testnet), Key: testKey(),
-				Signer: testSigner(), Confirm: confirmer{}})
+			config := withStore(ramp.HandlerConfig{Terms: anyOf(t, "project-1", ramp.Testnet), Key: testKey(t),
+				Signer: testSigner(t), Confirm: confirmer{}})
 			tt.change(&config)
 			handler := must.Get(ramp.NewHandler(config))(t)
 			err := handler.Check(t.Context())
@@ -852,9 +852,9 @@ func TestCheckLogsAnOutageAndReportsWhatSomebodyMustCorrect(t *testing.T) {
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			var log bytes.Buffer
-			node := rpcOver(tt.node, ramp.RPCConfig{ChainID: 1112, Retries: -1})
+			node := rpcOver(t, tt.node, ramp.RPCConfig{ChainID: 1112, Retries: -1})
 			handler := must.Get(
-				ramp.NewHandler(withStore(ramp.HandlerConfig{Terms: anyTerms, Key: testKey(), Signer: testSigner(),
+				ramp.NewHandler(withStore(ramp.HandlerConfig{Terms: anyTerms, Key: testKey(t), Signer: testSigner(t),
 					Confirm: rampproof.Confirmed(node, 1), Logger: slog.New(slog.NewTextHandler(&log, nil))})))(t)
 			err := handler.Check(t.Context())
 			if tt.want == "" {
@@ -873,8 +873,8 @@ func TestCheckLogsAnOutageAndReportsWhatSomebodyMustCorrect(t *testing.T) {
 	n := &twoNodes{first: dial(syscall.ECONNREFUSED),
 		fallback: &chain{say: map[string]string{"eth_chainId": `"result":"0x1"`}}}
 	handler := must.Get(
-		ramp.NewHandler(withStore(ramp.HandlerConfig{Terms: anyTerms, Key: testKey(), Signer: testSigner(),
-			Confirm: rampproof.Confirmed(n.client(ramp.RPCConfig{ChainID: 1112, Retries: -1}), 1),
+		ramp.NewHandler(withStore(ramp.HandlerConfig{Terms: anyTerms, Key: testKey(t), Signer: testSigner(t),
+			Confirm: rampproof.Confirmed(n.client(t, ramp.RPCConfig{ChainID: 1112, Retries: -1}), 1),
 			Logger:  slog.New(slog.DiscardHandler)})))(t)
 	err := handler.Check(t.Context())
 	assert.ErrorIs(t, err, ramp.ErrWrongChain)
@@ -883,7 +883,7 @@ func TestCheckLogsAnOutageAndReportsWhatSomebodyMustCorrect(t *testing.T) {
 
 func TestAHandlerThatCannotWorkIsNotMade(t *testing.T) {
 	game := &recorder{}
-	config := ramp.HandlerConfig{Terms: anyTerms, Players: game, Store: game, Key: testKey(), Signer: testSigner()}
+	config := ramp.HandlerConfig{Terms: anyTerms, Players: game, Store: game, Key: testKey(t), Signer: testSigner(t)}
 	assertCannotWork(t, config, ramp.NewHandler, []wrong[ramp.HandlerConfig]{
 		{"HandlerConfig.Players is required", func(c *ramp.HandlerConfig) { c.Players = nil }},
 		{"HandlerConfig.Store is required", func(c *ramp.HandlerConfig) { c.Store = nil }},
@@ -920,14 +920,14 @@ func TestAHandlerThatCannotWorkIsNotMade(t *testing.T) {
 func TestWithoutALoggerFailuresGoToTheDefaultOne(t *testing.T) {
 	game := &recorder{}
 	handler := must.Get(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: game, Store: game,
-		Key: testKey(), Signer: testSigner()}))(t)
+		Key: testKey(t), Signer: testSigner(t)}))(t)
 	var log bytes.Buffer
 	before := slog.Default()
 	slog.SetDefault(slog.New(slog.NewJSONHandler(&log, nil)))
 	defer slog.SetDefault(before)
 
 	body := resultCall().bytes()
-	header := http.Header{"X-Hmac-Signature": {testKey().Sign(body)}}
+	header := http.Header{"X-Hmac-Signature": {testKey(t).Sign(body)}}
 	require.Equal(t, 200, toResult(handler)(t.Context(), header, body).Status)
 	assert.Empty(t, log.String(), "a success is not logged")
 
@@ -936,16 +936,16 @@ func TestWithoutALoggerFailuresGoToTheDefaultOne(t *testing.T) {
 	log.Reset()
 
 	body = resultCall().with("session_id", 7).bytes()
-	header = http.Header{"X-Hmac-Signature": {testKey().Sign(body)}}
+	header = http.Header{"X-Hmac-Signature": {testKey(t).Sign(body)}}
 	require.Equal(t, 200, toResult(handler)(t.Context(), header, body).Status)
 	assert.Contains(t, log.String(), `"level":"WARN"`)
 	assert.Contains(t, log.String(), `"unreadable":"ramp: session_id must be a string, not a number"`)
 }
 
 func TestAReplyBelongsToItsCaller(t *testing.T) {
-	handler := newHandler(ramp.HandlerConfig{})
+	handler := newHandler(t, ramp.HandlerConfig{})
 	body := resultCall().bytes()
-	header := http.Header{"X-Hmac-Signature": {testKey().Sign(body)}}
+	header := http.Header{"X-Hmac-Signature": {testKey(t).Sign(body)}}
 	reply := toResult(handler)(t.Context(), header, body)
 	want := string(reply.Body)
 	clear(reply.Body)
@@ -967,7 +967,7 @@ func TestTheLogNamesTheCause(t *testing.T) {
 	}
 	padded := func(n int) []byte { return resultCall().with("padding", strings.Repeat("x", n)).bytes() }
 	validate, result, long := validateCall().bytes(), padded(1000), padded(1<<20)
-	compressed := signed(validate)
+	compressed := signed(t, validate)
 	compressed["content-encoding"] = []string{"gzip"}
 	token := []string{"Bearer a", "Bearer b"}
 	for name, test := range map[string]struct {
@@ -977,15 +977,15 @@ func TestTheLogNamesTheCause(t *testing.T) {
 		middleware reader
 		want       string
 	}{
-		"a middleware consumed the body": {ramp.PathValidate, signed(validate), validate, consumed,
+		"a middleware consumed the body": {ramp.PathValidate, signed(t, validate), validate, consumed,
 			"the body has 0 bytes, and Content-Length is "},
-		"a middleware cut the body": {ramp.PathResult, signed(result), result, cut,
+		"a middleware cut the body": {ramp.PathResult, signed(t, result), result, cut,
 			"the body has 300 bytes, and Content-Length is "},
-		"a middleware has a limit of its own": {ramp.PathResult, signed(result), result, limited,
+		"a middleware has a limit of its own": {ramp.PathResult, signed(t, result), result, limited,
 			"the body is larger than 300 bytes: raise that limit (HandlerConfig.MaxBody is 1048576)"},
-		"a limit that is too low": {ramp.PathResult, signed(long), long, nil,
+		"a limit that is too low": {ramp.PathResult, signed(t, long), long, nil,
 			"the body is larger than 1048576 bytes: raise that limit (HandlerConfig.MaxBody is 1048576)"},
-		"an empty body with an HMAC of its own": {ramp.PathValidate, signed(nil), nil, nil,
+		"an empty body with an HMAC of its own": {ramp.PathValidate, signed(t, nil), nil, nil,
 			"body must be one JSON object, but is empty"},
 		"a session that occurs twice": {ramp.PathAssets, http.Header{"X-Dapp-Sessionid": {"a", "b"}}, nil, nil,
 			"X-Dapp-Sessionid occurs more than once"},
@@ -998,19 +998,19 @@ func TestTheLogNamesTheCause(t *testing.T) {
 			"or not UTF-8"},
 		"a body that was compressed": {ramp.PathValidate, compressed, []byte("\x1f\x8b"), nil,
 			"the body has a Content-Encoding, but the HMAC covers the body that the service sent"},
-		"a handler under a prefix": {"/ramp" + ramp.PathValidate, signed(validate), validate, nil,
+		"a handler under a prefix": {"/ramp" + ramp.PathValidate, signed(t, validate), validate, nil,
 			`got POST \"/ramp/api/validate\", but the path of validate calls is /api/validate: correct the console`},
 		"a handler without its prefix": {"/assets", nil, nil, nil,
 			`the handler got GET \"/assets\", but the path of assets calls is /api/assets: correct the console`},
-		"a path that a console misspells": {"/api/results", signed(result), result, nil,
+		"a path that a console misspells": {"/api/results", signed(t, result), result, nil,
 			`got POST \"/api/results\", but the path of result calls is /api/result, or of validate calls, ` +
 				`/api/validate: `},
-		"a path that is not printed": {"/api/result%0A", signed(result), result, nil, `got POST \"/api/result\\n\"`},
-		"a result at the address of validate calls": {ramp.PathValidate, signed(result), result, nil,
+		"a path that is not printed": {"/api/result%0A", signed(t, result), result, nil, `got POST \"/api/result\\n\"`},
+		"a result at the address of validate calls": {ramp.PathValidate, signed(t, result), result, nil,
 			"a result came to the address of validate calls: in the console, the address of validate calls " +
 				"must end in " +
 				"/api/validate and that of results in /api/result"},
-		"a validate call at the address of results": {ramp.PathResult, signed(validate), validate, nil,
+		"a validate call at the address of results": {ramp.PathResult, signed(t, validate), validate, nil,
 			"a validate call came to the address of results: in the console,"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -1032,7 +1032,7 @@ func TestTheLogNamesTheCause(t *testing.T) {
 		})
 	}
 	s := newStudio(t)
-	header := signed([]byte("another body"))
+	header := signed(t, []byte("another body"))
 	header["content-encoding"] = []string{"Identity"}
 	s.call(t, http.MethodPost, ramp.PathValidate, header, validateCall().bytes())
 	assert.Contains(t, s.log.String(), "it was made for another body or with another key")
@@ -1068,9 +1068,9 @@ func TestHeadersThatNetHTTPDoesNotMake(t *testing.T) {
 		"X-DAPP-AUTHORIZATION": {"  bearer   token-1  "}}))(t)
 	assert.Equal(t, "alice token-1", session.ID+" "+session.Token.Reveal())
 
-	handler := newHandler(ramp.HandlerConfig{})
+	handler := newHandler(t, ramp.HandlerConfig{})
 	body := resultCall().bytes()
-	signature := testKey().Sign(body)
+	signature := testKey(t).Sign(body)
 	assert.Equal(t, 200,
 		toResult(handler)(t.Context(), http.Header{"X-HMAC-SIGNATURE": {" " + strings.ToUpper(signature) + "\t"}},
 			body).Status)
@@ -1159,24 +1159,25 @@ func TestAnHourOfTroubleLosesNoOrder(t *testing.T) {
 		"a redirect makes it a GET": before(func(_ http.ResponseWriter, r *http.Request) {
 			r.Method, r.Body, r.ContentLength = http.MethodGet, http.NoBody, 0
 		}),
-		"the project is mistyped": configured(func(c *ramp.HandlerConfig) { c.Terms = anyOf("project-11", "") }),
+		"the project is mistyped": configured(func(c *ramp.HandlerConfig) { c.Terms = anyOf(t, "project-11", "") }),
 		"another network's handler": configured(func(c *ramp.HandlerConfig) {
-			c.Terms = anyOf("project-1",
+			c.Terms = anyOf(t, "project-1",
 				ramp.Mainnet)
 		}),
 		"the connections are broken": before(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }),
 	} {
 		inBubble(t, name, func(t *testing.T) {
-			service := ramptest.Start(t, ramptest.Config{Key: testKey(), Validator: testSigner().Address(),
+			service := ramptest.Start(t, ramptest.Config{Key: testKey(t), Validator: testSigner(t).Address(),
 				Handler: http.NotFoundHandler(), NoThief: true})
 			v := &vault{gold: map[string]int64{}}
 			store := &ramp.MemoryStore{Apply: v.Apply}
-			config := ramp.HandlerConfig{Terms: anyOf("project-1", ramp.Testnet), Players: bank{vault: v}, Store: store,
-				Key: testKey(), Signer: testSigner(), Now: service.Now, Logger: slog.New(slog.DiscardHandler),
+			config := ramp.HandlerConfig{Terms: anyOf(t, "project-1", ramp.Testnet),
+				Players: bank{vault: v}, Store: store,
+				Key: testKey(t), Signer: testSigner(t), Now: service.Now, Logger: slog.New(slog.DiscardHandler),
 				OnConflict: func(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil }}
 			rightly := must.Get(ramp.NewHandler(config))(t)
 			service.SetHandler(rightly)
-			client := must.Get(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: testKey(),
+			client := must.Get(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: testKey(t),
 				HTTPClient: service.Client()}))(t)
 			var orders []*ramptest.Order
 			place := func(session string, of placer, faults ...ramptest.Fault) {
@@ -1237,13 +1238,13 @@ func mayBeResult(header http.Header) bool {
 // decision of the game, or one after which the service delivers again.
 func FuzzAnswersToResults(f *testing.F) {
 	right := resultCall().bytes()
-	f.Add("POST", "/api/result", "Content-Length", "7", right, testKey().Sign(right), byte(0))
+	f.Add("POST", "/api/result", "Content-Length", "7", right, testKey(f).Sign(right), byte(0))
 	f.Add("POST", "/ramp/api/RESULT//", "x-hmac-signature", "ab", right, "", byte(1))
 	f.Add("GET", "/result", "X-Dapp-Sessionid", "\xff", []byte("[]"), "0x", byte(2))
 	f.Add("PUT", "/api/result", "Content-Encoding", "gzip", []byte{}, strings.Repeat("0", 64), byte(3))
 	f.Add("POST", "/api/result", "Expect", "100-continue", bytes.Repeat([]byte("x"), 5000),
 		strings.Repeat("0", 64), byte(4))
-	f.Add("", "/x/result", "Transfer-Encoding", "chunked", right, testKey().Sign(right), byte(5))
+	f.Add("", "/x/result", "Transfer-Encoding", "chunked", right, testKey(f).Sign(right), byte(5))
 	f.Fuzz(func(t *testing.T, method, path, name, value string, body []byte, signature string, answer byte) {
 		errs := []error{nil, context.Canceled, &ramp.Rejection{Status: int(answer) * 4, Code: ramp.Code(value)},
 			ramp.Reject(ramp.Code(value))}
@@ -1255,11 +1256,11 @@ func FuzzAnswersToResults(f *testing.F) {
 			return errs[says]
 		}}
 		handler := must.Get(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: game, Store: game,
-			Key: testKey(), Signer: testSigner(), MaxBody: 4096,
+			Key: testKey(t), Signer: testSigner(t), MaxBody: 4096,
 			Logger:        slog.New(slog.DiscardHandler),
 			TranslateCode: func(c ramp.Code) ramp.Code { return c + ramp.Code(value) }}))(t)
 		if answer%2 == 0 { // so that the fuzzer gets further than the HMAC
-			signature = testKey().Sign(body)
+			signature = testKey(t).Sign(body)
 		}
 		request := &http.Request{Method: method, URL: &url.URL{Path: path}, ContentLength: int64(len(body)),
 			Header: http.Header{name: {value}, ramp.HeaderHMAC: {signature}}, Body: io.NopCloser(bytes.NewReader(body))}

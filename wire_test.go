@@ -228,7 +228,7 @@ func TestUnmarshalJSONRejectsWhatIsNoJSON(t *testing.T) {
 // A value is read while its text is checked. So the text may break off behind any of its bytes.
 func TestATextThatIsNoJSONLeavesTheOldValue(t *testing.T) {
 	racedetector.Skip(t)
-	result, validate := golden("6-result-mint.json"), golden("2.5-validate-mint.json")
+	result, validate := golden(t, "6-result-mint.json"), golden(t, "2.5-validate-mint.json")
 	receipt, intent := must.Get(ramp.ParseResult(result))(t).Receipt.Raw, must.Get(json.Marshal(mintIntent()))(t)
 	block := `{"number":"0x1","transactions":[` + feeDelegated + `]}`
 	for into, text := range map[json.Unmarshaler]string{
@@ -258,7 +258,7 @@ func TestReadingReplacesTheWholeValue(t *testing.T) {
 		require.NoError(t, json.Unmarshal(text, into))
 		return into
 	}
-	result := golden("6-result-mint.json")
+	result := golden(t, "6-result-mint.json")
 	receipt, intent := must.Get(ramp.ParseResult(result))(t).Receipt.Raw, must.Get(json.Marshal(mintIntent()))(t)
 	for _, into := range []json.Unmarshaler{
 		used(&ramp.Receipt{From: common.Address{1}}, receipt),
@@ -325,7 +325,7 @@ func TestNoArrayHidesTheFaultsOfAnother(t *testing.T) {
 func TestFaultsOfLogsAreBounded(t *testing.T) {
 	log := `{"address":0,"topics":0,"data":0,"blockNumber":{},"logIndex":{},"removed":0}`
 	node := newNode(t, says(200, result("["+log+strings.Repeat(","+log, 9_999)+"]")))
-	_, err := node.client().Logs(t.Context(), ramp.LogFilter{})
+	_, err := node.client(t).Logs(t.Context(), ramp.LogFilter{})
 	wrong := as[*ramp.InvalidError](t, err)
 	assert.Len(t, wrong.Fields, 1000)
 }
@@ -334,7 +334,7 @@ func TestFaultsOfLogsAreBounded(t *testing.T) {
 func TestAnAnswerWithTwoIDsIsNobodysBehindAThousandFaults(t *testing.T) {
 	node := newNode(t, says(200, "["+strings.Repeat("0,", 2000)+`{"id":1,"id":1,"result":"0x1"}]`))
 	var number ramp.Quantity
-	_ = node.client().Batch(t.Context(),
+	_ = node.client(t).Batch(t.Context(),
 		[]ramp.BatchCall{{Method: "eth_blockNumber", Into: &number}, {Method: "eth_blockNumber", Into: &number}})
 	assert.False(t, number.Present())
 }
@@ -370,7 +370,7 @@ func seed(f *testing.F, pattern string, add func([]byte)) {
 	files := must.Get(filepath.Glob(filepath.Join("testdata", pattern)))(f)
 	require.NotEmpty(f, files)
 	for _, file := range files {
-		add(golden(filepath.Base(file)))
+		add(golden(f, filepath.Base(file)))
 	}
 }
 
@@ -533,8 +533,8 @@ func FuzzAmount(f *testing.F) {
 }
 
 func FuzzVerify(f *testing.F) {
-	key := testKey()
-	ring := vectorBase64Key().WithPrevious(key)
+	key := testKey(f)
+	ring := vectorBase64Key(f).WithPrevious(key)
 	f.Add([]byte(hmacBody), strings.ToUpper(hmacTextSignature))
 	f.Add([]byte(hmacBody), hmacBase64Signature)
 	f.Add([]byte(hmacBody), reference(nil, []byte(hmacBody)))

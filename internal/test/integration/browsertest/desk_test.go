@@ -27,6 +27,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/ramptest/pages"
 )
@@ -152,21 +153,21 @@ func newDesk(t *testing.T, change ...func(*ramptest.Config)) *desk {
 	}
 	d := &desk{t: t, session: ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")},
 		shop: &shop{name: "Ada", owns: map[string]ramp.Amount{"item_gold": ramp.NewAmount(1000)}}}
-	key := ramp.Must(ramp.TextKey("key of the console"))
-	signer := ramp.Must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
-	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: d.shop,
-		Store: &ramp.MemoryStore{Apply: d.shop.Apply}, Key: key, Signer: signer}))
-	listener := ramp.Must(net.Listen("tcp", "127.0.0.1:0"))
+	key := must.Get(ramp.TextKey("key of the console"))(t)
+	signer := must.Get(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))(t)
+	handler := must.Get(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: d.shop,
+		Store: &ramp.MemoryStore{Apply: d.shop.Apply}, Key: key, Signer: signer}))(t)
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	config := ramptest.Config{Key: key, Validator: signer.Address(),
 		Game: d.serve(d.waiting(handler), "127.0.0.1:0").address, Books: ramptest.BooksReport, Settle: -1,
 		PerOrder: true, Desk: ramptest.Desk{Listener: listener, Pages: pages.New()}}
 	for _, c := range change {
 		c(&config)
 	}
-	d.service = ramp.Must(ramptest.New(config))
+	d.service = must.Get(ramptest.New(config))(t)
 	t.Cleanup(d.service.Close)
 	d.address = d.service.URL()
-	d.client = ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: d.address, Key: key}))
+	d.client = must.Get(ramp.NewClient(ramp.ClientConfig{URL: d.address, Key: key}))(t)
 	d.tab = d.newTab()
 	return d
 }
@@ -216,9 +217,9 @@ func (d *desk) begin(items ...ramp.Item) uuid.UUID {
 	if items == nil {
 		items = []ramp.Item{item("item_gold", "100")}
 	}
-	return ramp.Must(d.client.Initialize(d.t.Context(), ramp.InitializeRequest{Intent: ramp.InitializeIntent{
+	return must.Get(d.client.Initialize(d.t.Context(), ramp.InitializeRequest{Intent: ramp.InitializeIntent{
 		Network: ramp.Testnet, ProjectID: "project-1", Token: "0x00000000000000000000000000000000000070c3",
-		MintFeeBps: 200, Materials: items, Outputs: items}})).UUID
+		MintFeeBps: 200, Materials: items, Outputs: items}}))(d.t).UUID
 }
 
 // exchange returns the path of the exchange page of a new order.
@@ -230,7 +231,7 @@ func (d *desk) exchange(items ...ramp.Item) string {
 
 func (d *desk) mint(faults ...ramptest.Fault) *ramptest.Order {
 	d.t.Helper()
-	return ramp.Must(d.service.Mint(d.t.Context(), d.begin(), d.session, ramp.NewAmount(3), faults...))
+	return must.Get(d.service.Mint(d.t.Context(), d.begin(), d.session, ramp.NewAmount(3), faults...))(d.t)
 }
 
 func pageOf(o *ramptest.Order) string { return "/orders/" + o.UUID.String() }
@@ -418,7 +419,7 @@ type door struct {
 // serve serves the game, or the service at an additional address.
 func (d *desk) serve(handler http.Handler, at string) *door {
 	d.t.Helper()
-	listener := ramp.Must(net.Listen("tcp", at))
+	listener := must.Get(net.Listen("tcp", at))(d.t)
 	p := &door{address: "http://" + listener.Addr().String(), server: &http.Server{Handler: handler}}
 	go func() {
 		if err := p.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

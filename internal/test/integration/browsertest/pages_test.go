@@ -14,6 +14,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
@@ -207,8 +208,8 @@ func TestAPageBearsAnything(t *testing.T) {
 	}
 	d.open(d.exchange(items...))
 	d.judge("exchange-anything")
-	order := ramp.Must(d.service.Mint(t.Context(), d.begin(items...), d.session, ramp.NewAmount(1),
-		ramptest.TransactionFails()))
+	order := must.Get(d.service.Mint(t.Context(), d.begin(items...), d.session, ramp.NewAmount(1),
+		ramptest.TransactionFails()))(t)
 	d.keeps = true
 	d.service.Advance(time.Minute)
 	for range 200 {
@@ -246,7 +247,7 @@ func TestAWideAnswerFits(t *testing.T) {
 	wide := `{"success":false,"errorCode":"NO","data":null,"trace":["` + trace + `"` +
 		strings.Repeat(`,"a finding in a line of its own"`, 150) + `]}`
 	d := newDesk(t, func(c *ramptest.Config) {
-		listener := ramp.Must(net.Listen("tcp", "127.0.0.1:0"))
+		listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 		game := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, wide)
 		})}
@@ -470,8 +471,8 @@ func TestAPhoneShowsAProblemOfTheSetup(t *testing.T) {
 	d.open("/")
 	d.holds(`!document.querySelector("#setup-panel").open`)
 	ours := d.client
-	key := ramp.Must(ramp.TextKey("another key"))
-	d.client = ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: d.address, Key: key}))
+	key := must.Get(ramp.TextKey("another key"))(t)
+	d.client = must.Get(ramp.NewClient(ramp.ClientConfig{URL: d.address, Key: key}))(t)
 	_, err := d.client.Initialize(t.Context(),
 		ramp.InitializeRequest{Intent: ramp.InitializeIntent{Network: ramp.Testnet, ProjectID: "project-1",
 			Token: "0x00000000000000000000000000000000000070c3", Materials: []ramp.Item{item("item_gold", "100")}}})
@@ -550,8 +551,8 @@ func TestAPhoneCutsNoReason(t *testing.T) {
 	d := newDesk(t)
 	d.keeps, d.name = true, "Ada of the long name"
 	d.owns["item_gem"] = ramp.NewAmount(50)
-	lost := ramp.Must(d.service.Mint(t.Context(), d.begin(item("item_gold", "100"), item("item_gem", "7")), d.session,
-		ramp.NewAmount(2), ramptest.TransactionFails()))
+	lost := must.Get(d.service.Mint(t.Context(), d.begin(item("item_gold", "100"), item("item_gem", "7")), d.session,
+		ramp.NewAmount(2), ramptest.TransactionFails()))(t)
 	d.service.Advance(time.Minute)
 	d.do(chromedp.EmulateViewport(375, 667))
 	d.open(pageOf(lost))

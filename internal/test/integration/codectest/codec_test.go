@@ -20,6 +20,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 // codec is one that a studio may keep or send values in.
@@ -69,7 +70,7 @@ func edges(t *testing.T) (all []kept) {
 	}
 	quantities := []string{"", "0x0", "0x1f", "7", "18446744073709551616", "0x" + strings.Repeat("f", 64)}
 	for i, text := range amounts {
-		amount := ramp.Must(ramp.ParseAmount(text))
+		amount := must.Get(ramp.ParseAmount(text))(t)
 		k := kept{Price: amount, Network: ramp.Testnet,
 			Item: ramp.Item{ID: "金", Amount: amount}, Asset: ramp.Asset{ID: "gem", Balance: amount}}
 		require.NoError(t, k.Value.UnmarshalText([]byte(quantities[i%len(quantities)])))
@@ -142,7 +143,7 @@ func TestAnOrderInACodecEndsAsItBegan(t *testing.T) {
 				require.NoError(t, err)
 				assert.Equal(t, want.Effect, ended.Effect)
 				assert.Equal(t, amount, ended.Effect.Assets[0].Amount.String())
-				before, after := ramp.Must(json.Marshal(want.Order)), ramp.Must(json.Marshal(ended.Order))
+				before, after := must.Get(json.Marshal(want.Order))(t), must.Get(json.Marshal(ended.Order))(t)
 				assert.JSONEq(t, string(before), string(after))
 			}
 		})
@@ -156,7 +157,7 @@ func TestBothVersionsOfJSONWriteTheSame(t *testing.T) {
 	bare.FeeRate, bare.Actual, bare.TargetCandidate = "", "", nil
 	empty, zero := r.Intent, r.Intent
 	empty.TargetCandidate, zero.FeeRate = json.RawMessage("{}"), "0"
-	step := ramp.Must(ramp.Accept(ramp.Session{ID: "alice"}, r, time.UnixMilli(1_700_000_000_123))(nil))
+	step := must.Get(ramp.Accept(ramp.Session{ID: "alice"}, r, time.UnixMilli(1_700_000_000_123))(nil))(t)
 	for what, value := range map[string]any{
 		"intent": r.Intent, "no fee": bare, "{}": empty, "a fee of 0": zero, "order": step.Order, "step": step,
 		"nothing": kept{}, "player": ramp.Player{PlayerID: "p"}, "receipt": ramp.Receipt{},
@@ -181,7 +182,7 @@ func TestAStructThatEmbedsAValueLosesItsOwnFields(t *testing.T) {
 		Order ramp.Order
 		Note  string
 	}
-	order := ramp.Must(ramp.Accept(ramp.Session{ID: "alice"}, request(t, "300", "9"), time.Now())(nil)).Order
+	order := must.Get(ramp.Accept(ramp.Session{ID: "alice"}, request(t, "300", "9"), time.Now())(nil))(t).Order
 	for name, test := range map[string]struct {
 		marshal   func(any) ([]byte, error)
 		unmarshal func([]byte, any) error
@@ -190,11 +191,11 @@ func TestAStructThatEmbedsAValueLosesItsOwnFields(t *testing.T) {
 		"YAML":          {yaml.Marshal, yaml.Unmarshal},
 	} {
 		var embedded embedding
-		require.NoError(t, test.unmarshal(ramp.Must(test.marshal(embedding{order, "mine"})), &embedded), name)
+		require.NoError(t, test.unmarshal(must.Get(test.marshal(embedding{order, "mine"}))(t), &embedded), name)
 		assert.Equal(t, order.UUID, embedded.UUID, name)
 		assert.Empty(t, embedded.Note, name)
 		var named naming
-		require.NoError(t, test.unmarshal(ramp.Must(test.marshal(naming{order, "mine"})), &named), name)
+		require.NoError(t, test.unmarshal(must.Get(test.marshal(naming{order, "mine"}))(t), &named), name)
 		assert.Equal(t, order.UUID, named.Order.UUID, name)
 		assert.Equal(t, "mine", named.Note, name)
 	}
@@ -202,7 +203,7 @@ func TestAStructThatEmbedsAValueLosesItsOwnFields(t *testing.T) {
 
 // Of a type with both methods, encoding/json writes a key with MarshalText, and reads it with UnmarshalJSON.
 func TestAnAmountIsNoKeyOfAJSONObject(t *testing.T) {
-	text := ramp.Must(json.Marshal(map[ramp.Amount]string{ramp.NewAmount(2): "two"}))
+	text := must.Get(json.Marshal(map[ramp.Amount]string{ramp.NewAmount(2): "two"}))(t)
 	assert.Equal(t, `{"2":"two"}`, string(text))
 	assert.Error(t, json.Unmarshal(text, new(map[ramp.Amount]string)))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 type shop struct {
@@ -56,13 +57,13 @@ func TestComparersCompareValues(t *testing.T) {
 	}
 	r, other := request(t, "1", "1"), request(t, "2", "1")
 	order := func(r *ramp.ValidateRequest) ramp.Order {
-		return ramp.Must(ramp.Accept(ramp.Session{ID: "s"}, r, r0)(nil)).Order
+		return must.Get(ramp.Accept(ramp.Session{ID: "s"}, r, r0)(nil))(t).Order
 	}
 	step := func(r *ramp.ValidateRequest) ramp.Step {
-		return ramp.Must(ramp.Accept(ramp.Session{ID: "s"}, r, r0)(nil))
+		return must.Get(ramp.Accept(ramp.Session{ID: "s"}, r, r0)(nil))(t)
 	}
 	for name, values := range map[string][3]any{ // equal, equal, another
-		"amount":   {ramp.NewAmount(1), ramp.Must(ramp.ParseAmount("1.0")), ramp.NewAmount(2)},
+		"amount":   {ramp.NewAmount(1), must.Get(ramp.ParseAmount("1.0"))(t), ramp.NewAmount(2)},
 		"quantity": {read("0x1f"), read("31"), read("")},
 		"session":  {token("a"), token("a"), token("b")},
 		"request":  {*r, *r, *other},

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/rampsql"
 )
 
@@ -66,7 +67,7 @@ func newMariaDB(t *testing.T) string {
 		t.Skipf("*** NOT TESTED: %v ***", err)
 	}
 	dir, as := newServerFolder(t)
-	log := ramp.Must(os.Create(filepath.Join(dir, "log")))
+	log := must.Get(os.Create(filepath.Join(dir, "log")))(t)
 	t.Cleanup(func() { log.Close() })
 	command := func(program string, options ...string) *exec.Cmd {
 		words := slices.Concat(as, []string{program, "--no-defaults",
@@ -78,7 +79,7 @@ func newMariaDB(t *testing.T) string {
 	failed := func(err error) {
 		t.Helper()
 		if err != nil {
-			t.Fatalf("%v\n%s", err, ramp.Must(os.ReadFile(log.Name())))
+			t.Fatalf("%v\n%s", err, must.Get(os.ReadFile(log.Name()))(t))
 		}
 	}
 	install := command("mariadb-install-db", "--auth-root-authentication-method=normal", "--skip-test-db")

@@ -20,6 +20,7 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/rampbooks"
 	"github.com/token-ramp/ramp-go/rampproof"
 )
@@ -250,7 +251,7 @@ func fillMonth(t *testing.T, p *place, orders int) *ledgerChain {
 	m := &month{Rand: rand.New(rand.NewPCG(1, 2)), chain: &ledgerChain{begin: day0.Add(-48 * time.Hour)}}
 	items := []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "item_gold", Amount: ramp.NewAmount(500)}}
 	tokens := []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: goldToken.Hex(), Amount: ramp.NewAmount(5)}}
-	written := func(intent ramp.Intent) string { return string(ramp.Must(json.Marshal(intent))) }
+	written := func(intent ramp.Intent) string { return string(must.Get(json.Marshal(intent))(t)) }
 	m.mint = written(ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble, From: items, To: tokens})
 	m.burn = written(ramp.Intent{Method: ramp.MethodBurnPermit, Type: ramp.Disassemble, From: tokens, To: items})
 	directions := []ramp.Direction{ramp.Mint, ramp.Burn}
@@ -282,7 +283,7 @@ func fillMonth(t *testing.T, p *place, orders int) *ledgerChain {
 func TestAMonthOfBooksFindsWhatWasPlanted(t *testing.T) {
 	orders := 2000
 	if text := os.Getenv("RAMP_TEST_ROWS"); text != "" {
-		orders = ramp.Must(strconv.Atoi(text))
+		orders = must.Get(strconv.Atoi(text))(t)
 	}
 	for _, d := range databases {
 		t.Run(string(d.dialect), func(t *testing.T) {
@@ -291,18 +292,18 @@ func TestAMonthOfBooksFindsWhatWasPlanted(t *testing.T) {
 			items := []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100)}}
 			gold := ramp.Product{Name: "gold", Token: goldToken.Hex(), MintFeeBps: 200, Materials: items,
 				Outputs: items}
-			node := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: "http://node", ChainID: 7, Retries: -1,
-				HTTPClient: &http.Client{Transport: chain}}))
-			reconciler := ramp.Must(rampbooks.New(rampbooks.Config{
+			node := must.Get(ramp.NewRPC(ramp.RPCConfig{URL: "http://node", ChainID: 7, Retries: -1,
+				HTTPClient: &http.Client{Transport: chain}}))(t)
+			reconciler := must.Get(rampbooks.New(rampbooks.Config{
 				Store: newStore(t, p, applyNothing), Products: rampbooks.Always(gold),
 				Logger: slog.New(slog.DiscardHandler),
-				Proof: ramp.Must(rampproof.New(rampproof.Config{
-					Chain: node, Network: ramp.Mainnet, AnyFailure: true})),
-			}))
+				Proof: must.Get(rampproof.New(rampproof.Config{
+					Chain: node, Network: ramp.Mainnet, AnyFailure: true}))(t),
+			}))(t)
 			for range 2 {
 				chain.calls, chain.posts = 0, 0
 				begun := time.Now()
-				books := ramp.Must(reconciler.Reconcile(t.Context(), day0, day0.Add(30*24*time.Hour)))
+				books := must.Get(reconciler.Reconcile(t.Context(), day0, day0.Add(30*24*time.Hour)))(t)
 				t.Logf("%d orders in %v, calls to the node: %d in %d requests",
 					orders, time.Since(begun).Round(time.Millisecond), chain.calls, chain.posts)
 				for kind, n := range books.Counts {

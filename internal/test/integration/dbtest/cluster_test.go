@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"testing"
 
-	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 // envBin names the environment variable for the directory of PostgreSQL's programs.
@@ -41,11 +41,11 @@ func newCluster(t *testing.T) (primary, standby *server) {
 	port := 10_000 + rand.N(10_000)
 	primary = &server{t: t, as: as, bin: bin, dir: filepath.Join(dir, "data"), port: port}
 	primary.run("initdb", "-D", primary.dir, "-U", "ramp", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
-	config := ramp.Must(os.OpenFile(filepath.Join(primary.dir, "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0))
+	config := must.Get(os.OpenFile(filepath.Join(primary.dir, "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0))(t)
 	// The tests kill servers, not machines, so nothing must be synced to disk.
-	ramp.Must(config.WriteString("listen_addresses = '127.0.0.1'\nunix_socket_directories = ''\nfsync = off\n" +
+	must.Get(config.WriteString("listen_addresses = '127.0.0.1'\nunix_socket_directories = ''\nfsync = off\n" +
 		"shared_buffers = 16MB\nmax_connections = 90\ndynamic_shared_memory_type = " +
-		"mmap\nsynchronous_standby_names = '*'\n"))
+		"mmap\nsynchronous_standby_names = '*'\n"))(t)
 	check(t, config.Close())
 	primary.start()
 	standby = &server{t: t, as: primary.as, bin: bin, dir: filepath.Join(dir, "standby"), port: port + 1}
@@ -60,11 +60,11 @@ func newCluster(t *testing.T) (primary, standby *server) {
 // work on it: no such server runs as root.
 func newServerFolder(t *testing.T) (dir string, as []string) {
 	t.Helper()
-	dir = ramp.Must(os.MkdirTemp("", "ramp-server-"))
+	dir = must.Get(os.MkdirTemp("", "ramp-server-"))(t)
 	t.Cleanup(func() { check(t, os.RemoveAll(dir)) })
 	if os.Geteuid() == 0 {
-		nobody := ramp.Must(user.Lookup("nobody"))
-		check(t, os.Chown(dir, ramp.Must(strconv.Atoi(nobody.Uid)), -1))
+		nobody := must.Get(user.Lookup("nobody"))(t)
+		check(t, os.Chown(dir, must.Get(strconv.Atoi(nobody.Uid))(t), -1))
 		as = []string{"runuser", "-u", "nobody", "--"}
 	}
 	return dir, as
@@ -75,7 +75,7 @@ func (s *server) run(program string, args ...string) {
 	words := slices.Concat(s.as, []string{filepath.Join(s.bin, program)}, args)
 	command := exec.Command(words[0], words[1:]...)
 	command.Dir = filepath.Dir(s.dir)
-	log := ramp.Must(os.CreateTemp("", "ramp-cluster-log-"))
+	log := must.Get(os.CreateTemp("", "ramp-cluster-log-"))(s.t)
 	defer os.Remove(log.Name())
 	defer log.Close()
 	command.Stdout, command.Stderr = log, log
@@ -106,7 +106,7 @@ func (s *server) kill() {
 		return // already stopped
 	}
 	lines := strings.Split(string(text), "\n")
-	postmaster := ramp.Must(strconv.Atoi(lines[0]))
+	postmaster := must.Get(strconv.Atoi(lines[0]))(s.t)
 	_ = syscall.Kill(postmaster, syscall.SIGSTOP) // so that it starts no other process
 	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", postmaster, postmaster))
 	if os.IsNotExist(err) {
@@ -114,7 +114,7 @@ func (s *server) kill() {
 	}
 	check(s.t, err)
 	for _, child := range strings.Fields(string(children)) {
-		id := ramp.Must(strconv.Atoi(child))
+		id := must.Get(strconv.Atoi(child))(s.t)
 		_ = syscall.Kill(id, syscall.SIGKILL)
 	}
 	_ = syscall.Kill(postmaster, syscall.SIGKILL)

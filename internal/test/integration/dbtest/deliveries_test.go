@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/rampsql"
 )
 
@@ -97,7 +98,7 @@ func TestASenderWithoutPatienceLosesNoResult(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		s := newStudioOf(t, p)
 		o := s.failedMint("alice")
-		body := ramp.Must(json.Marshal(o.report(failure)))
+		body := must.Get(json.Marshal(o.report(failure)))(t)
 		var answered int
 		for range deliveries {
 			ctx, giveUp := context.WithCancel(t.Context())
@@ -108,8 +109,8 @@ func TestASenderWithoutPatienceLosesNoResult(t *testing.T) {
 				}
 				giveUp()
 			}()
-			request := ramp.Must(http.NewRequestWithContext(ctx, http.MethodPost, s.address()+ramp.PathResult,
-				bytes.NewReader(body)))
+			request := must.Get(http.NewRequestWithContext(ctx, http.MethodPost, s.address()+ramp.PathResult,
+				bytes.NewReader(body)))(t)
 			request.Header.Set(ramp.HeaderHMAC, s.key.Sign(body))
 			request.Header.Set("X-Goes", "1")
 			if response, err := s.client.Do(request); err == nil {
@@ -129,14 +130,14 @@ func TestASenderThatClosesItsWritingSideLosesNoResult(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		s := newStudioOf(t, p)
 		o := s.failedMint("alice")
-		body := ramp.Must(json.Marshal(o.report(failure)))
+		body := must.Get(json.Marshal(o.report(failure)))(t)
 		for range deliveries {
-			conn := ramp.Must(net.Dial("tcp", strings.TrimPrefix(s.address(), "http://")))
-			ramp.Must(fmt.Fprintf(conn,
+			conn := must.Get(net.Dial("tcp", strings.TrimPrefix(s.address(), "http://")))(t)
+			must.Get(fmt.Fprintf(conn,
 				"POST %s HTTP/1.1\r\nHost: game\r\nX-Goes: 1\r\n%s: %s\r\nContent-Length: %d\r\n\r\n%s",
-				ramp.PathResult, ramp.HeaderHMAC, s.key.Sign(body), len(body), body))
+				ramp.PathResult, ramp.HeaderHMAC, s.key.Sign(body), len(body), body))(t)
 			check(t, conn.(*net.TCPConn).CloseWrite())
-			answer := string(ramp.Must(io.ReadAll(conn)))
+			answer := string(must.Get(io.ReadAll(conn))(t))
 			_ = conn.Close()
 			select {
 			case <-s.begun:
@@ -175,12 +176,12 @@ func TestAnotherCharacterSetLosesNoResult(t *testing.T) {
 			if c.params != "" {
 				wrong := *p
 				address, query, _ := strings.Cut(p.dsn, "?")
-				wrong.db = ramp.Must(sql.Open(p.driver, address+"?"+query+c.params))
+				wrong.db = must.Get(sql.Open(p.driver, address+"?"+query+c.params))(t)
 				t.Cleanup(func() { _ = wrong.db.Close() })
 				// What the game's own statements read there is not the subject: they use the right connection.
 				s.handler = s.handlerWith(newStore(t, &wrong,
 					func(ctx context.Context, _ *sql.Tx, step ramp.Step) error {
-						tx := ramp.Must(p.db.BeginTx(ctx, nil))
+						tx := must.Get(p.db.BeginTx(ctx, nil))(t)
 						defer func() { _ = tx.Rollback() }()
 						if err := (studio{db: p.db, dialect: p.dialect}).Apply(ctx, tx, step); err != nil {
 							return err
@@ -213,7 +214,7 @@ func TestAConflictOfAnotherOrderLosesNoResult(t *testing.T) {
 		o, other := s.failedMint("alice"), newOrder("bob", burn("gold", 5))
 		s.expect(s.validate(other), "200")
 		for _, id := range []uuid.UUID{other.id, o.id} {
-			conflict := &ramp.ConflictError{Order: ramp.Must(s.store.Order(t.Context(), id)), Field: "receipt.status"}
+			conflict := &ramp.ConflictError{Order: must.Get(s.store.Order(t.Context(), id))(t), Field: "receipt.status"}
 			wrapped := fmt.Errorf("the guild's order: %w", conflict)
 			s.fails.Store(&wrapped)
 			for range (deliveries - 1) / 2 {

@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/rampsql"
 )
 
 // The table and the statements that docs/databases.md has for the game of the README.
 func TestTheStatementsForMySQL(t *testing.T) {
 	p := placeOn(t, rampsql.MySQL)
-	page := string(ramp.Must(os.ReadFile("../../../../docs/databases.md")))
+	page := string(must.Get(os.ReadFile("../../../../docs/databases.md"))(t))
 	_, section, _ := strings.Cut(page, "\n## MySQL and MariaDB\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	blocks := regexp.MustCompile("(?s)```sql\n(.+?)```").FindAllStringSubmatch(section, -1)
@@ -24,7 +24,7 @@ func TestTheStatementsForMySQL(t *testing.T) {
 	take, grant := blocks[1][1], blocks[2][1]
 	changes := func(statement string, arguments ...any) bool {
 		t.Helper()
-		n := ramp.Must(ramp.Must(p.db.Exec(statement, arguments...)).RowsAffected())
+		n := must.Get(must.Get(p.db.Exec(statement, arguments...))(t).RowsAffected())(t)
 		return n > 0
 	}
 	balance := func(player string) (n int64) {

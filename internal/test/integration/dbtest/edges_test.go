@@ -12,6 +12,7 @@ import (
 	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/rampsql"
 )
 
@@ -23,7 +24,7 @@ func TestAnIntentThatCannotBeWrittenIsNotStored(t *testing.T) {
 	o.intent.TargetCandidate = json.RawMessage(`{`)
 	_, err := store.Update(t.Context(), o.id, o.accept())
 	expectText(t, err, "ramp: order "+o.id.String()+": ", "json")
-	waiting := ramp.Must(store.Waiting(t.Context(), ramp.Mint, time.Now().Add(time.Hour), ramp.OrderPage{Limit: 10}))
+	waiting := must.Get(store.Waiting(t.Context(), ramp.Mint, time.Now().Add(time.Hour), ramp.OrderPage{Limit: 10}))(t)
 	equal(t, "orders that are stored", len(waiting), 0)
 }
 
@@ -43,7 +44,7 @@ func TestAMissingTableIsNotBlamedOnTheDialect(t *testing.T) {
 
 // These errors occur before the statements of a dialect, so testing SQLite is enough.
 func TestADatabaseThatIsClosed(t *testing.T) {
-	db := ramp.Must(sql.Open("sqlite", ":memory:"))
+	db := must.Get(sql.Open("sqlite", ":memory:"))(t)
 	check(t, db.Close())
 	store := newStore(t, &place{database: databaseOf(t, rampsql.SQLite), db: db}, applyNothing)
 	o := newOrder("alice", mint("gold", 5))
@@ -66,7 +67,7 @@ func TestAnEndThatIsNotWrittenIsAnError(t *testing.T) {
 		applied := 0
 		store := newStore(t, p, func(context.Context, *sql.Tx, ramp.Step) error { applied++; return nil })
 		o := newOrder("alice", mint("gold", 5))
-		ramp.Must(store.Update(t.Context(), o.id, o.accept()))
+		must.Get(store.Update(t.Context(), o.id, o.accept()))(t)
 		_, err := store.Update(t.Context(), o.id, o.finish(failure))
 		if err == nil ||
 			!strings.Contains(strings.ReplaceAll(err.Error(), "constraint failed: ", ""),
@@ -161,7 +162,7 @@ func TestADriverWithAnotherKindOfCommitHook(t *testing.T) {
 			store := newStore(t, p, applyNothing)
 			o := newOrder("alice", mint("gold", 5))
 			for _, next := range []ramp.Transition{o.accept(), o.finish(failure)} {
-				step := ramp.Must(store.Update(t.Context(), o.id, next))
+				step := must.Get(store.Update(t.Context(), o.id, next))(t)
 				if !step.New {
 					t.Errorf("repeated: %+v", step)
 				}

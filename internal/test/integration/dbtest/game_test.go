@@ -19,6 +19,7 @@ import (
 
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/rampsql"
 )
 
@@ -142,7 +143,7 @@ type holding struct{ session, asset string }
 // newWorld serves a game on the place. It has a store of its own unless there is one.
 func newWorld(t *testing.T, p *place, store *rampsql.Store) *world {
 	t.Helper()
-	w := &world{place: p, t: t, store: store, key: ramp.Must(ramp.TextKey(hmacText)), started: map[holding]int64{}}
+	w := &world{place: p, t: t, store: store, key: must.Get(ramp.TextKey(hmacText))(t), started: map[holding]int64{}}
 	s := studio{p.db, p.dialect}
 	if store == nil {
 		w.store = newStore(t, p, s.Apply)
@@ -159,8 +160,8 @@ type apply = func(context.Context, *sql.Tx, ramp.Step) error
 
 func newStore(t *testing.T, p *place, apply apply) *rampsql.Store {
 	t.Helper()
-	return ramp.Must(rampsql.New(rampsql.Config{DB: p.db, Dialect: p.dialect, Apply: apply,
-		TxOptions: &sql.TxOptions{Isolation: p.mode.isolation}}))
+	return must.Get(rampsql.New(rampsql.Config{DB: p.db, Dialect: p.dialect, Apply: apply,
+		TxOptions: &sql.TxOptions{Isolation: p.mode.isolation}}))(t)
 }
 
 // applyNothing is an Apply that moves nothing.
@@ -269,8 +270,8 @@ func (w *world) result(o order, status uint64) answer {
 }
 
 func (w *world) post(path, session string, message any) answer {
-	body := ramp.Must(json.Marshal(message))
-	request := ramp.Must(http.NewRequest(http.MethodPost, w.address()+path, bytes.NewReader(body)))
+	body := must.Get(json.Marshal(message))(w.t)
+	request := must.Get(http.NewRequest(http.MethodPost, w.address()+path, bytes.NewReader(body)))(w.t)
 	request.Header.Set(ramp.HeaderHMAC, w.key.Sign(body))
 	if session != "" {
 		request.Header.Set(ramp.HeaderSession, session)
@@ -302,7 +303,7 @@ func (p *place) waiting() (int64, error) { return p.waits(p) }
 // the sum of its moves. It returns the problems.
 func (w *world) audit(want map[uuid.UUID][]string) (wrong []string) {
 	w.t.Helper()
-	rows := ramp.Must(w.db.Query("SELECT uuid, session_id, kind, asset, amount FROM moves"))
+	rows := must.Get(w.db.Query("SELECT uuid, session_id, kind, asset, amount FROM moves"))(w.t)
 	defer rows.Close()
 	moved, balance := map[uuid.UUID][]string{}, maps.Clone(w.started)
 	for rows.Next() {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/rampsql"
 )
 
@@ -94,7 +95,7 @@ func testABurnThatCannotBeGranted(t *testing.T, p *place, near string) {
 	}
 	expect("a column near its end", w.validate(newOrder("alice", burn("gold", 100))), "500 INTERNAL_ERROR")
 	near = "0"
-	ramp.Must(p.db.Exec("UPDATE purse SET n = 0"))
+	must.Get(p.db.Exec("UPDATE purse SET n = 0"))(t)
 	refuse = ramp.Reject("INVENTORY_FULL")
 	expect("a rejection", w.validate(newOrder("alice", burn("gold", 100))), "200 INVENTORY_FULL")
 	refuse = errors.New("the inventory is unreachable")

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/rampsql"
 	"github.com/token-ramp/ramp-go/ramptest/storetest"
 )
@@ -31,7 +32,7 @@ func (s served) open() (ramp.Store, error) {
 // testKill kills processes that run the programs, this test binary if one is "".
 func testKill(t *testing.T, p *place, programs ...string) {
 	t.Helper()
-	setting := ramp.Must(json.Marshal(served{p.driver, p.dsn, p.dialect}))
+	setting := must.Get(json.Marshal(served{p.driver, p.dsn, p.dialect}))(t)
 	var processes []*storetest.Process
 	for _, program := range programs {
 		processes = append(processes, storetest.Start(t, program, string(setting)))
@@ -79,8 +80,8 @@ func TestLostAnswerOfACommit(t *testing.T) {
 				faults := lossy(t, p)
 				w := newWorld(t, p, nil)
 				w.give("alice", "gold", 5)
-				store := ramp.Must(rampsql.New(rampsql.Config{DB: p.db, Dialect: p.dialect, Retryable: retryable,
-					Apply: studio{db: p.db, dialect: p.dialect}.Apply}))
+				store := must.Get(rampsql.New(rampsql.Config{DB: p.db, Dialect: p.dialect, Retryable: retryable,
+					Apply: studio{db: p.db, dialect: p.dialect}.Apply}))(t)
 				o := newOrder("alice", mint("gold", 5))
 				for _, next := range []ramp.Transition{o.accept(), o.finish(failure)} {
 					faults.lost.Store(1)
@@ -91,7 +92,7 @@ func TestLostAnswerOfACommit(t *testing.T) {
 						expectText(t, err, "commit: "+errLost.Error())
 					}
 					equal(t, "answers that were not lost", faults.lost.Load(), 0)
-					step := ramp.Must(store.Update(t.Context(), o.id, next))
+					step := must.Get(store.Update(t.Context(), o.id, next))(t)
 					if step.New {
 						t.Error("the step was not stored")
 					}

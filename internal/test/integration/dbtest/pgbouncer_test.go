@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/internal/test/racedetector"
 	"github.com/token-ramp/ramp-go/rampsql"
 )
@@ -62,7 +62,7 @@ func TestCheckOfABusyPool(t *testing.T) {
 		for _, connections := range []int{1, 2} {
 			p.db.SetMaxOpenConns(connections)
 			for range connections - 1 {
-				conn := ramp.Must(p.db.Conn(t.Context()))
+				conn := must.Get(p.db.Conn(t.Context()))(t)
 				defer conn.Close()
 			}
 			start := time.Now()
@@ -88,9 +88,9 @@ func pgBouncer(t *testing.T) string {
 // statements by default, as 1.24 and newer do.
 func pgBouncerKeepsStatements(t *testing.T) bool {
 	t.Helper()
-	out := ramp.Must(exec.Command(pgBouncer(t), "--version").Output())
+	out := must.Get(exec.Command(pgBouncer(t), "--version").Output())(t)
 	var major, minor int
-	ramp.Must(fmt.Sscanf(string(out), "PgBouncer %d.%d", &major, &minor))
+	must.Get(fmt.Sscanf(string(out), "PgBouncer %d.%d", &major, &minor))(t)
 	t.Logf("PgBouncer %d.%d", major, minor)
 	return major > 1 || minor >= 24
 }
@@ -103,9 +103,9 @@ func behindPgBouncer(t *testing.T, params string) *place {
 	d := databaseOf(t, rampsql.PostgreSQL)
 	p := newPlace(t, d, d.modes[0])
 	run(t, p.admin, "ALTER ROLE "+p.schema+" SET search_path = "+p.schema) // PgBouncer does not pass it on
-	u := ramp.Must(url.Parse(p.dsn))
+	u := must.Get(url.Parse(p.dsn))(t)
 
-	dir := ramp.Must(os.MkdirTemp("", "ramp-pgbouncer-"))
+	dir := must.Get(os.MkdirTemp("", "ramp-pgbouncer-"))(t)
 	t.Cleanup(func() { check(t, os.RemoveAll(dir)) })
 	check(t, os.Chmod(dir, 0o777)) // PgBouncer does not run as root
 	port := freePort(t)
@@ -128,7 +128,7 @@ ignore_startup_parameters = extra_float_digits
 		args = []string{"-u", "nobody", args[0]}
 	}
 	command := exec.Command(program, args...)
-	log := ramp.Must(os.Create(filepath.Join(dir, "log")))
+	log := must.Get(os.Create(filepath.Join(dir, "log")))(t)
 	command.Stdout, command.Stderr = log, log
 	check(t, command.Start())
 	t.Cleanup(func() {
@@ -160,7 +160,7 @@ ignore_startup_parameters = extra_float_digits
 
 func freePort(t *testing.T) string {
 	t.Helper()
-	listener := ramp.Must(net.Listen("tcp", "127.0.0.1:0"))
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer listener.Close()
 	_, port, err := net.SplitHostPort(listener.Addr().String())
 	check(t, err)

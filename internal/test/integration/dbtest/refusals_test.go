@@ -8,6 +8,7 @@ import (
 	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 // A purse is full when the result comes. The refusal, with its reason, is known until the order has
@@ -41,7 +42,7 @@ func TestTheLastRefusalOfAResultIsKnown(t *testing.T) {
 			w.expect(w.result(bought, success), "500 INTERNAL_ERROR")
 		}
 		w.expect(w.result(newOrder("alice", burn("gold", 5)), success), "500 INTERNAL_ERROR") // an unknown order
-		noted := ramp.Must(w.store.Refusals(t.Context(), bought.id, sold.id))
+		noted := must.Get(w.store.Refusals(t.Context(), bought.id, sold.id))(t)
 		equal(t, "refusals", len(noted), 1)
 		refusal := noted[bought.id]
 		equal(t, "how often", refusal.Count, 3)
@@ -79,13 +80,13 @@ func TestARefusalEndsWithItsOrder(t *testing.T) {
 		n, _, err := store.CountRefused(t.Context(), ramp.Burn)
 		check(t, err)
 		equal(t, "refused burns that wait", n, 0)
-		equal(t, "refusals that are kept", len(ramp.Must(store.Refusals(t.Context(), o.id))), 1)
+		equal(t, "refusals that are kept", len(must.Get(store.Refusals(t.Context(), o.id))(t)), 1)
 
 		p.may(t, "DELETE")
 		run(t, p.db, "UPDATE ramp_orders SET accepted_at = 0")
-		n = ramp.Must(store.DeleteFinished(t.Context(), ramp.Burn, time.Now().AddDate(0, 0, -7)))
+		n = must.Get(store.DeleteFinished(t.Context(), ramp.Burn, time.Now().AddDate(0, 0, -7)))(t)
 		equal(t, "orders that were deleted", n, 1)
-		equal(t, "refusals of a deleted order", len(ramp.Must(store.Refusals(t.Context(), o.id))), 0)
-		equal(t, "refusals of no order", len(ramp.Must(store.Refusals(t.Context()))), 0)
+		equal(t, "refusals of a deleted order", len(must.Get(store.Refusals(t.Context(), o.id))(t)), 0)
+		equal(t, "refusals of no order", len(must.Get(store.Refusals(t.Context()))(t)), 0)
 	})
 }

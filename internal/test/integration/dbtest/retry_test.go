@@ -10,6 +10,7 @@ import (
 	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/rampsql"
 )
 
@@ -121,7 +122,7 @@ func TestARaceThatIsLost(t *testing.T) {
 			} {
 				config.Retries = c.retries
 				o := newOrder("alice", mint("gold", 5))
-				on := newWorld(t, p, ramp.Must(rampsql.New(config)))
+				on := newWorld(t, p, must.Get(rampsql.New(config))(t))
 				losses, calls = c.losses, 0
 				w.expect(on.validate(o), c.answer)
 				equal(t, c.name+": calls of Apply", calls, c.calls)
@@ -153,16 +154,16 @@ func TestABusySQLite(t *testing.T) {
 	w.give("alice", "gold", 100)
 	s := studio{db: p.db, dialect: p.dialect}
 	var rival *sql.Tx
-	lock := func() { rival = ramp.Must(p.db.Begin()) }
+	lock := func() { rival = must.Get(p.db.Begin())(t) }
 	config := rampsql.Config{DB: p.db, Dialect: p.dialect, Apply: s.Apply}
-	byDefault := ramp.Must(rampsql.New(config))
+	byDefault := must.Get(rampsql.New(config))(t)
 	var asked int
 	config.Retries, config.Retryable = 1, func(err error) bool {
 		asked++
 		check(t, rival.Rollback())
 		return strings.Contains(err.Error(), "SQLITE_BUSY")
 	}
-	once := ramp.Must(rampsql.New(config))
+	once := must.Get(rampsql.New(config))(t)
 
 	o := newOrder("alice", mint("gold", 5))
 	lock()
@@ -182,14 +183,14 @@ func TestRepeatsEndWithTheContext(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		calls := 0
 		failed := errors.New("lost")
-		store := ramp.Must(rampsql.New(rampsql.Config{DB: p.db, Dialect: p.dialect, Retries: 1_000_000,
+		store := must.Get(rampsql.New(rampsql.Config{DB: p.db, Dialect: p.dialect, Retries: 1_000_000,
 			Retryable: func(error) bool { return true },
 			Apply: func(context.Context, *sql.Tx, ramp.Step) error {
 				if calls++; calls == 3 {
 					cancel()
 				}
 				return failed
-			}}))
+			}}))(t)
 		o := newOrder("alice", mint("gold", 5))
 		if _, err := store.Update(ctx, o.id, o.accept()); !errors.Is(err, failed) || calls != 3 {
 			t.Errorf("after %d calls of Apply: %v", calls, err)
@@ -201,7 +202,7 @@ func TestRepeatsEndWithTheContext(t *testing.T) {
 func TestAnAttemptSharesNoMemoryWithTheNext(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		calls := 0
-		store := ramp.Must(rampsql.New(rampsql.Config{DB: p.db, Dialect: p.dialect,
+		store := must.Get(rampsql.New(rampsql.Config{DB: p.db, Dialect: p.dialect,
 			Retryable: func(error) bool { return true },
 			Apply: func(_ context.Context, _ *sql.Tx, step ramp.Step) error {
 				if calls++; calls == 1 {
@@ -209,13 +210,13 @@ func TestAnAttemptSharesNoMemoryWithTheNext(t *testing.T) {
 					return errors.New("lost")
 				}
 				return nil
-			}}))
+			}}))(t)
 		o := newOrder("alice", mint("gold", 5))
 		step, err := store.Update(t.Context(), o.id, o.accept())
 		check(t, err)
 		equal(t, "calls of Apply", calls, 2)
 		equal(t, "the asset of the second attempt", step.Order.Intent.From[0].ID, "gold")
-		equal(t, "the stored asset", ramp.Must(store.Order(t.Context(), o.id)).Intent.From[0].ID, "gold")
+		equal(t, "the stored asset", must.Get(store.Order(t.Context(), o.id))(t).Intent.From[0].ID, "gold")
 	})
 }
 

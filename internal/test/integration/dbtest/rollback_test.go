@@ -17,6 +17,7 @@ import (
 	_ "github.com/lib/pq"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/rollback"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/rampsql"
 )
 
@@ -134,7 +135,7 @@ func (w *world) expectAutocommit() {
 	}
 	ctx := context.Background()
 	for range w.db.Stats().OpenConnections {
-		conn := ramp.Must(w.db.Conn(ctx))
+		conn := must.Get(w.db.Conn(ctx))(w.t)
 		defer conn.Close() // keep all open, so that each is a different one
 		var on bool
 		check(w.t, conn.QueryRowContext(ctx, w.autocommit).Scan(&on))
@@ -252,7 +253,7 @@ func TestAutocommitIsNotTurnedOnBeforeTheRollback(t *testing.T) {
 	holding := make(chan *sql.Rows, 1)
 	store := newStore(t, p, func(applied context.Context, tx *sql.Tx, step ramp.Step) error {
 		check(t, studio{db: p.db, dialect: p.dialect}.Apply(applied, tx, step))
-		held := ramp.Must(tx.QueryContext(context.WithoutCancel(applied), "SELECT 'text'"))
+		held := must.Get(tx.QueryContext(context.WithoutCancel(applied), "SELECT 'text'"))(t)
 		defer func() { holding <- held }()
 		var text sql.RawBytes // holds the rows, and they hold the transaction
 		if !held.Next() {
@@ -510,7 +511,7 @@ func TestARollbackInApply(t *testing.T) {
 // openWrapped opens a database with a driver that hides the one below, as those that trace do.
 func openWrapped(t *testing.T, p *place) *sql.DB {
 	t.Helper()
-	config := ramp.Must(pgx.ParseConfig(p.dsn))
+	config := must.Get(pgx.ParseConfig(p.dsn))(t)
 	db := sql.OpenDB(wrappedConnector{stdlib.GetConnector(*config)})
 	t.Cleanup(func() { _ = db.Close() })
 	return db

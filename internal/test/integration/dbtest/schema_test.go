@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/rampsql"
 )
 
@@ -28,8 +29,8 @@ func TestTheSchemaIsCreatedByServersThatStartTogether(t *testing.T) {
 				for _, ended := range starts {
 					check(t, <-ended)
 				}
-				store := ramp.Must(rampsql.New(rampsql.Config{DB: connect(t), Dialect: d.dialect,
-					Apply: func(context.Context, *sql.Tx, ramp.Step) error { return nil }}))
+				store := must.Get(rampsql.New(rampsql.Config{DB: connect(t), Dialect: d.dialect,
+					Apply: func(context.Context, *sql.Tx, ramp.Step) error { return nil }}))(t)
 				check(t, store.Check(t.Context(), ""))
 			}
 		})
@@ -46,9 +47,9 @@ func create(ctx context.Context, db *sql.DB, dialect rampsql.Dialect) error {
 func TestTheSchemaWaitsForTheServerThatCreatesIt(t *testing.T) {
 	connect := newEmpty(t, rampsql.PostgreSQL)
 	db := connect(t)
-	first := ramp.Must(db.Begin())
+	first := must.Get(db.Begin())(t)
 	defer func() { _ = first.Rollback() }()
-	ramp.Must(first.Exec(rampsql.PostgreSQL.Schema()))
+	must.Get(first.Exec(rampsql.PostgreSQL.Schema()))(t)
 	second := make(chan error, 1)
 	go func() { second <- create(t.Context(), connect(t), rampsql.PostgreSQL) }()
 	for waiting := 0; waiting == 0; time.Sleep(time.Millisecond) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 // A player is deleted while an order waits. The game cannot move the assets any more, so a person
@@ -54,9 +55,9 @@ func TestAPersonEndsTheOrderOfADeletedPlayer(t *testing.T) {
 			&sold: ramp.Finish(sold.report(failure), day0), &bought: ramp.Finish(bought.report(success), day0),
 			&gone: ramp.Abandon("alice: deleted", day0),
 		} {
-			step := ramp.Must(w.store.Update(t.Context(), o.id, ramp.Settled(how, next)))
+			step := must.Get(w.store.Update(t.Context(), o.id, ramp.Settled(how, next)))(t)
 			equal(t, "the effect", step.Effect.Kind, ramp.Nothing)
-			equal(t, "how, as it is stored", ramp.Must(w.store.Order(t.Context(), o.id)).Settled, how)
+			equal(t, "how, as it is stored", must.Get(w.store.Order(t.Context(), o.id))(t).Settled, how)
 		}
 		w.expect(w.result(sold, failure), "200") // a repeat
 		w.expect(w.result(bought, success), "200")
@@ -70,7 +71,7 @@ func TestAPersonEndsTheOrderOfADeletedPlayer(t *testing.T) {
 			check(t, err)
 			equal(t, "waiting orders", n, 0)
 		}
-		if n := ramp.Must(w.store.EraseSession(t.Context(), "alice", time.Now().AddDate(0, 0, -7))); n != 3 {
+		if n := must.Get(w.store.EraseSession(t.Context(), "alice", time.Now().AddDate(0, 0, -7)))(t); n != 3 {
 			t.Errorf("%d orders of the deleted player were made anonymous, not 3", n)
 		}
 	}, "CREATE TABLE players (id VARCHAR(64) PRIMARY KEY);")

@@ -19,7 +19,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 var updateAPI = flag.Bool("update-api", false, "write the golden files of the exported API anew")
@@ -134,9 +134,9 @@ func exportedAPI(t *testing.T, dir string) string {
 	for _, name := range sourcesOf(dir) {
 		name = path.Join(dir, name)
 		files = append(files,
-			ramp.Must(parser.ParseFile(fset, name, read(t, name), parser.SkipObjectResolution|parser.ParseComments)))
+			must.Get(parser.ParseFile(fset, name, read(t, name), parser.SkipObjectResolution|parser.ParseComments))(t))
 	}
-	pkg := ramp.Must(doc.NewFromFiles(fset, files, path.Join(module, dir)))
+	pkg := must.Get(doc.NewFromFiles(fset, files, path.Join(module, dir)))(t)
 
 	var out strings.Builder
 	write := func(node ast.Node) {

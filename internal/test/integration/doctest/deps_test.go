@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 const module = "github.com/token-ramp/ramp-go"
@@ -135,7 +135,7 @@ func TestTestifyStaysInTests(t *testing.T) {
 		":!*_test.go").Output() // an error if there are none
 	assert.Empty(t, string(found))
 	assert.NotEmpty(t,
-		ramp.Must(exec.Command("git", "grep", "-l", `"github.com/stretchr/`, "--", "*_test.go").Output()))
+		must.Get(exec.Command("git", "grep", "-l", `"github.com/stretchr/`, "--", "*_test.go").Output())(t))
 }
 
 func TestGoModLocksNobodyOut(t *testing.T) {

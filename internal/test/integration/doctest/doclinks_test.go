@@ -18,7 +18,7 @@ import (
 	_ "github.com/jackc/pgx/v5" // comments link to its names
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 // goPackage is what doc links of one package can lead to.
@@ -84,12 +84,12 @@ func (all goPackages) imported(t *testing.T, folder, at string) *goPackage {
 	if p := all[at]; p != nil {
 		return p
 	}
-	folder = ramp.Must(filepath.Abs(folder))
-	found := ramp.Must(build.Import(at, folder, 0))
+	folder = must.Get(filepath.Abs(folder))(t)
+	found := must.Get(build.Import(at, folder, 0))(t)
 	for _, name := range found.GoFiles {
 		all[at] = all.add(at,
-			ramp.Must(parser.ParseFile(token.NewFileSet(), filepath.Join(found.Dir, name), nil,
-				parser.SkipObjectResolution)))
+			must.Get(parser.ParseFile(token.NewFileSet(), filepath.Join(found.Dir, name), nil,
+				parser.SkipObjectResolution))(t))
 	}
 	return all[at]
 }
@@ -158,7 +158,7 @@ import "log/slog"
 // [D], but a[B] and [b] are no links.
 type A struct{ B slog.Level } // [errors.Isnt]
 `
-	file := ramp.Must(parser.ParseFile(token.NewFileSet(), "x.go", text, parser.ParseComments))
+	file := must.Get(parser.ParseFile(token.NewFileSet(), "x.go", text, parser.ParseComments))(t)
 	all := goPackages{}
 	all.add(".", file)
 	checked, broken := all.brokenDocLinks(t, ".", file)

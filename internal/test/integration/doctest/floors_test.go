@@ -21,7 +21,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 // In columns: a rune is one, a tab is four.
@@ -69,7 +69,7 @@ func TestEveryFileIsReadable(t *testing.T) {
 		}
 		name, err := filepath.Rel(root, path)
 		require.NoError(t, err)
-		text := ramp.Must(os.ReadFile(path))
+		text := must.Get(os.ReadFile(path))(t)
 		if !importsInOrder(t, text) {
 			t.Errorf("%s imports a package of the standard library after another. Sort each group.", name)
 		}
@@ -182,7 +182,7 @@ func fileNeeds(t *testing.T, dir string, names []string, load importer.Lookup) m
 	var files []*ast.File
 	for _, name := range names {
 		files = append(files,
-			ramp.Must(parser.ParseFile(fset, filepath.Join(dir, name), nil, parser.SkipObjectResolution)))
+			must.Get(parser.ParseFile(fset, filepath.Join(dir, name), nil, parser.SkipObjectResolution))(t))
 	}
 	info := types.Info{Uses: map[*ast.Ident]types.Object{}}
 	config := types.Config{Importer: importer.ForCompiler(fset, "gc", load)}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 var (
@@ -87,7 +87,7 @@ func TestEveryRelativeLinkLeadsSomewhere(t *testing.T) {
 func TestTheIndexLinksToEveryDocument(t *testing.T) {
 	index := read(t, "docs/README.md")
 	for _, document := range documents(t) {
-		if link := filepath.ToSlash(ramp.Must(filepath.Rel("docs", document))); document != "docs/README.md" {
+		if link := filepath.ToSlash(must.Get(filepath.Rel("docs", document))(t)); document != "docs/README.md" {
 			assert.Contains(t, index, "]("+link, "docs/README.md does not link to %s", document)
 		}
 	}
@@ -126,13 +126,13 @@ func TestEverySectionThatACommentCitesExists(t *testing.T) {
 	for _, m := range headings.FindAllStringSubmatch(read(t, "docs/interface.md"), -1) {
 		sections[m[1]] = true
 	}
-	files := ramp.Must(filepath.Glob(root + "/*.go"))
+	files := must.Get(filepath.Glob(root + "/*.go"))(t)
 	for _, document := range documents(t) {
 		files = append(files, filepath.Join(root, document))
 	}
 	found := 0
 	for _, file := range files {
-		text := ramp.Must(os.ReadFile(file))
+		text := must.Get(os.ReadFile(file))(t)
 		for _, m := range cited.FindAllStringSubmatch(string(text), -1) {
 			assert.True(t, sections[m[1]], "%s cites interface %s", filepath.Base(file), m[1])
 			found++

@@ -16,7 +16,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 // The packages have other files on each of these platforms, or an int of 32 bits. Types are checked without
@@ -66,7 +66,7 @@ func typeErrors(t *testing.T, platform string) (wrong []error) {
 		var files []*ast.File
 		for _, name := range p.GoFiles {
 			files = append(files,
-				ramp.Must(parser.ParseFile(set, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)))
+				must.Get(parser.ParseFile(set, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution))(t))
 		}
 		for path, vendored := range p.ImportMap {
 			known[path] = known[vendored]

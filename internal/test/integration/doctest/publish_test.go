@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 const changelog = `# Changelog
@@ -48,7 +49,7 @@ type repository struct {
 
 func newRepository(t *testing.T) *repository {
 	r := &repository{t, filepath.Join(t.TempDir(), "clone")}
-	script := ramp.Must(os.ReadFile(".ci/release"))
+	script := must.Get(os.ReadFile(".ci/release"))(t)
 	r.write(".ci/release", string(script))
 	r.write(".ci/run", "#!/bin/sh\n")
 	r.write("CHANGELOG.md", changelog)
@@ -221,7 +222,7 @@ func modules() (dirs []string) {
 
 func TestEveryModuleIsKeptUpToDate(t *testing.T) {
 	t.Chdir(root)
-	text := ramp.Must(os.ReadFile(".github/dependabot.yml"))
+	text := must.Get(os.ReadFile(".github/dependabot.yml"))(t)
 	var listed []string
 	for _, entry := range strings.Split(string(text), "- package-ecosystem: ")[1:] {
 		if !strings.HasPrefix(entry, "gomod\n") {
@@ -238,7 +239,7 @@ func TestEveryModuleIsKeptUpToDate(t *testing.T) {
 // The README names each example that gonew copies, which internal/test/integration/copytest does.
 func TestTheREADMENamesEveryModule(t *testing.T) {
 	t.Chdir(root)
-	text := string(ramp.Must(os.ReadFile("README.md")))
+	text := string(must.Get(os.ReadFile("README.md"))(t))
 	_, after, _ := strings.Cut(text, "These examples are modules")
 	named, _, found := strings.Cut(after, "If you copy")
 	require.True(t, found)
@@ -270,7 +271,7 @@ func TestModulesAgreeOnGoEthereum(t *testing.T) {
 	t.Chdir(root)
 	versions := map[string]string{}
 	for _, dir := range modules() {
-		text := string(ramp.Must(os.ReadFile(dir + "/go.mod")))
+		text := string(must.Get(os.ReadFile(dir + "/go.mod"))(t))
 		release := "1.25.0"
 		if dir == "examples/nakama" { // a plugin has the release of its host
 			release = "1.26.5"
@@ -295,7 +296,7 @@ func TestPromisedReleasesOfGoAreTested(t *testing.T) {
 	t.Chdir(root)
 	release := regexp.MustCompile(`\b1\.[0-9]+`)
 	releases := func(file, line string) []string {
-		text := ramp.Must(os.ReadFile(file))
+		text := must.Get(os.ReadFile(file))(t)
 		found := regexp.MustCompile(line).Find(text)
 		require.NotNil(t, found, "%s has no line %s", file, line)
 		all := release.FindAllString(strings.ReplaceAll(string(found), "go1", "1"), -1)

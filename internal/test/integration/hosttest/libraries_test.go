@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	_ "github.com/jackc/pgx/v5/stdlib"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/rampsql"
 	"github.com/token-ramp/ramp-go/ramptest/storetest"
 	"gorm.io/gorm"
@@ -67,33 +68,34 @@ const exact = "VARCHAR(380) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
 func newName() string { return "ramp_" + strings.ReplaceAll(uuid.NewString(), "-", "")[:12] }
 
 func onPostgreSQL(t *testing.T, address string) database {
-	name, u := newName(), ramp.Must(url.Parse(address))
+	name, u := newName(), must.Get(url.Parse(address))(t)
 	query := u.Query()
 	query.Set("search_path", name)
 	u.RawQuery = query.Encode()
-	db := ramp.Must(sql.Open("pgx", u.String()))
+	db := must.Get(sql.Open("pgx", u.String()))(t)
 	db.SetMaxOpenConns(20)
-	ramp.Must(db.Exec("CREATE SCHEMA " + name))
+	must.Get(db.Exec("CREATE SCHEMA " + name))(t)
 	t.Cleanup(func() {
-		ramp.Must(db.Exec("DROP SCHEMA " + name + " CASCADE"))
+		must.Get(db.Exec("DROP SCHEMA " + name + " CASCADE"))(t)
 		check(t, db.Close())
 	})
-	ramp.Must(db.Exec(rampsql.PostgreSQL.Schema() + holdings("TEXT")))
+	must.Get(db.Exec(rampsql.PostgreSQL.Schema() + holdings("TEXT")))(t)
 	return database{db, rampsql.PostgreSQL}
 }
 
 func onMariaDB(t *testing.T, address string) database {
-	config := ramp.Must(mysql.ParseDSN(address))
+	config := must.Get(mysql.ParseDSN(address))(t)
 	name := newName()
 	config.MultiStatements = true
-	admin := ramp.Must(sql.Open("mysql", config.FormatDSN()))
-	ramp.Must(admin.Exec("CREATE DATABASE " + name + "; USE " + name + ";" + rampsql.MySQL.Schema() + holdings(exact)))
+	admin := must.Get(sql.Open("mysql", config.FormatDSN()))(t)
+	must.Get(admin.Exec("CREATE DATABASE " + name + "; USE " + name + ";" + rampsql.MySQL.Schema() +
+		holdings(exact)))(t)
 	config.MultiStatements, config.DBName = false, name
-	db := ramp.Must(sql.Open("mysql", config.FormatDSN()))
+	db := must.Get(sql.Open("mysql", config.FormatDSN()))(t)
 	db.SetMaxOpenConns(20)
 	t.Cleanup(func() {
 		check(t, db.Close())
-		ramp.Must(admin.Exec("DROP DATABASE " + name))
+		must.Get(admin.Exec("DROP DATABASE " + name))(t)
 		check(t, admin.Close())
 	})
 	return database{db, rampsql.MySQL}
@@ -156,7 +158,7 @@ func TestLibrariesMoveAssetsInTheTransactionOfTheStore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			eachDatabase(t, func(t *testing.T, db database) {
 				t.Parallel()
-				move := ramp.Must(open(db))
+				move := must.Get(open(db))(t)
 				storetest.TestStore(t, func(t *testing.T, approve func(ramp.Step) error) storetest.Target {
 					return storetest.Target{
 						Stores: []ramp.Store{newStore(db, move, approve)}, Give: db.give, Balance: db.balance}

@@ -20,6 +20,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 // The mounts of docs/frameworks.md stand in these functions, line by line.
@@ -70,7 +71,7 @@ func mountFiber(t *testing.T, handler *ramp.Handler) *httptest.Server {
 // serveFiber serves an app, which closes its listener itself.
 func serveFiber(t *testing.T, app *fiber.App) *httptest.Server {
 	t.Helper()
-	listener := ramp.Must(net.Listen("tcp", "127.0.0.1:0"))
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	ended := make(chan error, 1)
 	go func() { ended <- app.Listener(listener) }()
 	t.Cleanup(func() {
@@ -152,8 +153,8 @@ func TestFiberWithItsDefaultsLosesResults(t *testing.T) {
 
 // The document shows what is tested here.
 func TestTheDocumentHasTheseMounts(t *testing.T) {
-	text := string(ramp.Must(os.ReadFile("../../../../docs/frameworks.md")))
-	code := string(ramp.Must(os.ReadFile("mounts_test.go")))
+	text := string(must.Get(os.ReadFile("../../../../docs/frameworks.md"))(t))
+	code := string(must.Get(os.ReadFile("mounts_test.go"))(t))
 	_, section, _ := strings.Cut(text, "\n## Mounts\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	blocks := strings.Split(section, "```go\n")[1:]
@@ -174,12 +175,12 @@ func TestTheDocumentHasTheseMounts(t *testing.T) {
 // comes without the body.
 func (g *game) announce(size int) (status int) {
 	g.t.Helper()
-	conn := ramp.Must(net.Dial("tcp", strings.TrimPrefix(g.url, "http://")))
+	conn := must.Get(net.Dial("tcp", strings.TrimPrefix(g.url, "http://")))(g.t)
 	defer conn.Close()
-	ramp.Must(fmt.Fprintf(conn,
+	must.Get(fmt.Fprintf(conn,
 		"POST %s HTTP/1.1\r\nHost: game\r\nX-HMAC-SIGNATURE: %064d\r\nContent-Length: %d\r\n\r\n",
-		ramp.PathResult, 0, size))
-	answer := ramp.Must(http.ReadResponse(bufio.NewReader(conn), nil))
+		ramp.PathResult, 0, size))(g.t)
+	answer := must.Get(http.ReadResponse(bufio.NewReader(conn), nil))(g.t)
 	check(g.t, answer.Body.Close())
 	return answer.StatusCode
 }
@@ -190,7 +191,7 @@ func (g *game) postResult(path string, id uuid.UUID, header http.Header) int {
 	if header.Get("Content-Encoding") == "gzip" {
 		var packed bytes.Buffer
 		w := gzip.NewWriter(&packed)
-		ramp.Must(w.Write(body))
+		must.Get(w.Write(body))(g.t)
 		check(g.t, w.Close())
 		body = packed.Bytes()
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/jmoiron/sqlx"
 	"github.com/jmoiron/sqlx/reflectx"
-	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/rampsql"
 	"gorm.io/gorm"
 	"gorm.io/gorm/logger"
@@ -25,11 +25,11 @@ func TestTraps(t *testing.T) {
 		escapes bool // whether the statement is not rolled back
 	}{
 		"GORM, ConnPool set on the handle's session": {func(t *testing.T, db database, tx *sql.Tx) {
-			handle := ramp.Must(openGORM(db, &gorm.Config{PrepareStmt: true}))
+			handle := must.Get(openGORM(db, &gorm.Config{PrepareStmt: true}))(t)
 			check(t, inTx(t.Context(), handle, tx).Exec(insert).Error)
 		}, false},
 		"GORM, another Session with NewDB on the handle": {func(t *testing.T, db database, tx *sql.Tx) {
-			handle := ramp.Must(openGORM(db, &gorm.Config{}))
+			handle := must.Get(openGORM(db, &gorm.Config{}))(t)
 			inTx(t.Context(), handle, tx)
 			check(t, handle.WithContext(t.Context()).Exec(insert).Error)
 		}, true},
@@ -39,7 +39,7 @@ func TestTraps(t *testing.T) {
 			check(t, queries.Add(t.Context(), Holding{"alice", "gold", 1}))
 		}, true},
 		"bun, a query without Conn": {func(t *testing.T, db database, _ *sql.Tx) {
-			ramp.Must(openBun(db).NewInsert().Model(&Holding{"alice", "gold", 1}).Exec(t.Context()))
+			must.Get(openBun(db).NewInsert().Model(&Holding{"alice", "gold", 1}).Exec(t.Context()))(t)
 		}, true},
 		"sqlx, NamedExec": {func(t *testing.T, db database, tx *sql.Tx) {
 			game := &sqlx.Tx{Tx: tx, Mapper: reflectx.NewMapperFunc("db", sqlx.NameMapper)}
@@ -67,7 +67,7 @@ func TestTraps(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachDatabase(t, func(t *testing.T, db database) {
-				tx := ramp.Must(db.Begin())
+				tx := must.Get(db.Begin())(t)
 				c.use(t, db, tx)
 				check(t, tx.Rollback())
 				var n int
@@ -85,8 +85,8 @@ func TestAnUpdateOfNoRowLocksOtherCallsOut(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, db database) {
 		var calls [2]*sql.Tx
 		for i := range calls {
-			calls[i] = ramp.Must(db.Begin())
-			ramp.Must(calls[i].Exec("UPDATE holdings SET amount = 1 WHERE session_id = 'alice' AND asset = 'gold'"))
+			calls[i] = must.Get(db.Begin())(t)
+			must.Get(calls[i].Exec("UPDATE holdings SET amount = 1 WHERE session_id = 'alice' AND asset = 'gold'"))(t)
 		}
 		ended := make(chan error)
 		for _, tx := range calls {
@@ -112,7 +112,7 @@ type Account struct {
 // On MariaDB, a table that GORM creates takes one player for another.
 func TestATableOfGORMMixesPlayers(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, db database) {
-		handle := ramp.Must(openGORM(db, &gorm.Config{Logger: logger.Discard}))
+		handle := must.Get(openGORM(db, &gorm.Config{Logger: logger.Discard}))(t)
 		check(t, handle.AutoMigrate(&Account{}))
 		check(t, handle.Create(&Account{SessionID: "alice", Gold: 1}).Error)
 		found := handle.First(&Account{}, "session_id = ?", "Alice").Error

@@ -24,6 +24,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
@@ -40,7 +41,7 @@ func express(t *testing.T, key string, env ...string) string {
 		t.Skip("*** NOT TESTED: run npm install --prefix examples/express ***")
 	}
 	schema := "express_" + strings.ReplaceAll(uuid.NewString(), "-", "")[:12]
-	at := ramp.Must(url.Parse(database))
+	at := must.Get(url.Parse(database))(t)
 	query := at.Query()
 	query.Set("options", "-c search_path="+schema)
 	at.RawQuery = strings.ReplaceAll(query.Encode(), "+", "%20")
@@ -55,7 +56,7 @@ func express(t *testing.T, key string, env ...string) string {
 	serving.Env = append(append(os.Environ(), "DATABASE_URL="+at.String(), "RAMP_HMAC_KEY="+key,
 		"RAMP_VALIDATOR_KEY="+validatorKey,
 		"TEST_LOGIN=1", "PORT=0"), env...)
-	out := ramp.Must(serving.StdoutPipe())
+	out := must.Get(serving.StdoutPipe())(t)
 	var says bytes.Buffer
 	serving.Stderr = &says
 	require.NoError(t, serving.Start())
@@ -73,7 +74,7 @@ func express(t *testing.T, key string, env ...string) string {
 
 // The commands of docs/other-languages.md end with a verdict that is green.
 func TestTheServerOfTheDocumentIsGreen(t *testing.T) {
-	text := ramp.Must(os.ReadFile("../../../../docs/other-languages.md"))
+	text := must.Get(os.ReadFile("../../../../docs/other-languages.md"))(t)
 	assert.NotRegexp(t, `\bGo\b|golang`, string(text), "the reader has none")
 	documented := regexp.MustCompile(`(?ms)^RAMP_HMAC_KEY=(\S+) ramp (check .*?)\n` +
 		"```").FindStringSubmatch(string(text))
@@ -90,19 +91,19 @@ func TestTheServerOfTheDocumentIsGreen(t *testing.T) {
 
 // The server starts orders of its own, and trades through the service.
 func TestAPlayerTradesThroughTheServerOfTheDocument(t *testing.T) {
-	key := ramp.Must(ramp.TextKey(consoleKey))
-	signer := ramp.Must(ramp.NewKeySigner(validatorKey))
+	key := must.Get(ramp.TextKey(consoleKey))(t)
+	signer := must.Get(ramp.NewKeySigner(validatorKey))(t)
 	var game *url.URL // it needs the service's address, and the service needs one before that
 	forward := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(game) }})
 	t.Cleanup(forward.Close)
 	service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Game: forward.URL})
-	game = ramp.Must(url.Parse(express(t, consoleKey, "RAMP_API_URL="+service.URL(),
-		"RAMP_FRONTEND_URL="+service.URL())))
+	game = must.Get(url.Parse(express(t, consoleKey, "RAMP_API_URL="+service.URL(),
+		"RAMP_FRONTEND_URL="+service.URL())))(t)
 	post := func(path, session, token string, into any) {
-		request := ramp.Must(http.NewRequestWithContext(t.Context(), http.MethodPost, game.String()+path, nil))
+		request := must.Get(http.NewRequestWithContext(t.Context(), http.MethodPost, game.String()+path, nil))(t)
 		request.Header.Set(ramp.HeaderSession, session)
 		request.Header.Set(ramp.HeaderAuthorization, "Bearer "+token)
-		answer := ramp.Must(http.DefaultClient.Do(request))
+		answer := must.Get(http.DefaultClient.Do(request))(t)
 		defer answer.Body.Close()
 		require.Equal(t, http.StatusOK, answer.StatusCode)
 		require.NoError(t, json.NewDecoder(answer.Body).Decode(into))
@@ -112,11 +113,11 @@ func TestAPlayerTradesThroughTheServerOfTheDocument(t *testing.T) {
 	for _, fault := range []ramptest.Fault{ramptest.ResultTwice(), ramptest.TransactionFails()} {
 		var page struct{ Data struct{ URL string } }
 		post("/exchange", player.SessionID, player.AccessToken, &page)
-		at := ramp.Must(url.Parse(page.Data.URL))
-		id := ramp.Must(uuid.Parse(at.Query().Get("uuid")))
-		ramp.Must(service.Mint(t.Context(), id,
+		at := must.Get(url.Parse(page.Data.URL))(t)
+		id := must.Get(uuid.Parse(at.Query().Get("uuid")))(t)
+		must.Get(service.Mint(t.Context(), id,
 			ramp.Session{ID: at.Query().Get("sessionId"), Token: ramp.NewAccessToken(at.Query().Get("accessToken"))},
-			ramp.NewAmount(2), fault, ramptest.ValidateTwice(), ramptest.LostAnswer(ramptest.OnResult)))
+			ramp.NewAmount(2), fault, ramptest.ValidateTwice(), ramptest.LostAnswer(ramptest.OnResult)))(t)
 		service.Advance(time.Hour)
 	}
 }
@@ -132,7 +133,7 @@ type shown struct {
 func newShown(t *testing.T) *shown {
 	t.Helper()
 	s := &shown{t: t, url: express(t, consoleKey)}
-	answer := ramp.Must(http.Post(s.url+"/login", "", nil))
+	answer := must.Get(http.Post(s.url+"/login", "", nil))(t)
 	defer answer.Body.Close()
 	var player struct{ SessionID, AccessToken, PageToken string }
 	require.NoError(t, json.NewDecoder(answer.Body).Decode(&player))
@@ -143,8 +144,8 @@ func newShown(t *testing.T) *shown {
 // open opens the page of an order.
 func (s *shown) open() uuid.UUID {
 	s.t.Helper()
-	body := ramp.Must(json.Marshal(map[string]string{"sessionId": s.session, "accessToken": s.login}))
-	answer := ramp.Must(http.Post(s.url+"/page", "application/json", bytes.NewReader(body)))
+	body := must.Get(json.Marshal(map[string]string{"sessionId": s.session, "accessToken": s.login}))(s.t)
+	answer := must.Get(http.Post(s.url+"/page", "application/json", bytes.NewReader(body)))(s.t)
 	defer answer.Body.Close()
 	var page struct {
 		UUID        uuid.UUID
@@ -159,7 +160,7 @@ func (s *shown) open() uuid.UUID {
 // call sends a call. Those with a body are signed.
 func (s *shown) call(method, path, body string) (status int, answer string) {
 	s.t.Helper()
-	request := ramp.Must(http.NewRequestWithContext(s.t.Context(), method, s.url, strings.NewReader(body)))
+	request := must.Get(http.NewRequestWithContext(s.t.Context(), method, s.url, strings.NewReader(body)))(s.t)
 	if at, err := url.Parse(s.url + path); err == nil {
 		request.URL = at
 	} else {
@@ -168,11 +169,11 @@ func (s *shown) call(method, path, body string) (status int, answer string) {
 	request.Header.Set(ramp.HeaderSession, s.session)
 	request.Header.Set(ramp.HeaderAuthorization, "Bearer "+s.token)
 	if body != "" {
-		request.Header.Set(ramp.HeaderHMAC, ramp.Must(ramp.TextKey(consoleKey)).Sign([]byte(body)))
+		request.Header.Set(ramp.HeaderHMAC, must.Get(ramp.TextKey(consoleKey))(s.t).Sign([]byte(body)))
 	}
-	response := ramp.Must(http.DefaultTransport.RoundTrip(request))
+	response := must.Get(http.DefaultTransport.RoundTrip(request))(s.t)
 	defer response.Body.Close()
-	return response.StatusCode, string(ramp.Must(io.ReadAll(response.Body)))
+	return response.StatusCode, string(must.Get(io.ReadAll(response.Body))(s.t))
 }
 
 func (s *shown) gold() string {
@@ -396,8 +397,8 @@ func TestTheInitializeCallOfTheDocumentIsAsOurs(t *testing.T) {
 			if slices.ContainsFunc(c.replies, func(r reply) bool { return r.hangs }) {
 				timeout = 3 * time.Second
 			}
-			client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: service.URL + "/", Timeout: timeout,
-				Key: ramp.Must(ramp.TextKey(consoleKey))}))
+			client := must.Get(ramp.NewClient(ramp.ClientConfig{URL: service.URL + "/", Timeout: timeout,
+				Key: must.Get(ramp.TextKey(consoleKey))(t)}))(t)
 			item := []ramp.Item{{ID: "gold", Amount: ramp.NewAmount(1), IconURL: "https://example.com/gold.png"}}
 			started, err := client.Initialize(t.Context(), ramp.InitializeRequest{Intent: ramp.InitializeIntent{
 				Network: ramp.Testnet, ProjectID: "p", Token: "0x00000000000000000000000000000000000070c3",

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 // honest are servers that differ in what the interface leaves open: how they store
@@ -92,8 +92,8 @@ func TestAnHonestServerPassesWithTwoPlayers(t *testing.T) {
 			url, _ := start(t, language)
 			flags := []string{"-login="} // instead of the default of check
 			for _, player := range []string{"alice", "bob"} {
-				response := ramp.Must(http.Post(url+"/login", "application/json",
-					strings.NewReader(`{"player":"`+player+`"}`)))
+				response := must.Get(http.Post(url+"/login", "application/json",
+					strings.NewReader(`{"player":"`+player+`"}`)))(t)
 				var session struct{ SessionID, AccessToken string }
 				require.NoError(t, json.NewDecoder(response.Body).Decode(&session))
 				require.NoError(t, response.Body.Close())

@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 // What the servers have in the console.
@@ -78,7 +79,7 @@ func start(t *testing.T, language string, flags ...string) (url, restart string)
 	serving := exec.Command(run[0], run[1:]...)
 	var says bytes.Buffer
 	serving.Stderr = &says
-	out := ramp.Must(serving.StdoutPipe())
+	out := must.Get(serving.StdoutPipe())(t)
 	require.NoError(t, serving.Start())
 	line, err := bufio.NewReader(out).ReadString('\n')
 	done := make(chan error, 1)
@@ -128,7 +129,7 @@ func check(t *testing.T, url string, flags ...string) (v verdict) {
 // ramped runs ramp check and returns what it writes.
 func ramped(t *testing.T, url string, flags ...string) (out, errs string, exit int) {
 	t.Helper()
-	signer := ramp.Must(ramp.NewKeySigner(validatorKey))
+	signer := must.Get(ramp.NewKeySigner(validatorKey))(t)
 	judge := exec.CommandContext(t.Context(), command, append([]string{"check", "-url", url, "-login", "/login",
 		"-key-encoding", "text", "-validator", signer.Address().Hex(), "-project", "project-1"}, flags...)...)
 	var stdout, stderr strings.Builder
@@ -172,20 +173,20 @@ func matches(pattern, text string) bool {
 func faultsOf(t *testing.T, language string) []string {
 	t.Helper()
 	run := server(t, language, "-list")
-	out := ramp.Must(exec.Command(run[0], run[1:]...).Output())
+	out := must.Get(exec.Command(run[0], run[1:]...).Output())(t)
 	return strings.Fields(string(out))
 }
 
 // TestTheServersSignAsWeDo compares their ECDSA with the one of the package.
 func TestTheServersSignAsWeDo(t *testing.T) {
-	signer := ramp.Must(ramp.NewKeySigner(validatorKey))
+	signer := must.Get(ramp.NewKeySigner(validatorKey))(t)
 	for language := range servers {
 		for _, text := range []string{"0x9c22ff5f21f0b81b113e63f7db6da94fedef11b2119b4088b89664fb9a3cb658",
 			"0x" + strings.Repeat("00", 31) + "01", "0x" + strings.Repeat("ff", 32)} {
-			digest := ramp.Must(ramp.ParseDigest(text))
-			want := ramp.Must(signer.Sign(t.Context(), digest))
+			digest := must.Get(ramp.ParseDigest(text))(t)
+			want := must.Get(signer.Sign(t.Context(), digest))(t)
 			run := server(t, language, "-sign", text)
-			got := ramp.Must(exec.Command(run[0], run[1:]...).Output())
+			got := must.Get(exec.Command(run[0], run[1:]...).Output())(t)
 			assert.Equal(t, want.String(), strings.TrimSpace(string(got)), language)
 		}
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/test/racedetector"
 )
 
@@ -187,6 +186,3 @@ func jsonV2() bool {
 	release, experiments, _ := strings.Cut(runtime.Version(), " ")
 	return (version.Compare(release, "go1.27") >= 0) != strings.Contains(experiments, "jsonv2")
 }
-
-// must panics if the setup of a comparison fails, because nothing can be measured then.
-func must[T any](v T, err error) T { return ramp.Must(v, err) }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 // TestImportCost builds two servers, which need no keys because nobody runs them, and prints
@@ -38,6 +39,6 @@ func main() {
 		require.NoError(t, os.WriteFile(file, []byte("package main\n\n"+program), 0o600))
 		out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", file+".bin", file).CombinedOutput()
 		require.NoError(t, err, "%s", out)
-		fmt.Printf("%s: %.1f MB\n", name, float64(must(os.Stat(file+".bin")).Size())/1e6)
+		fmt.Printf("%s: %.1f MB\n", name, float64(must.Get(os.Stat(file+".bin"))(t).Size())/1e6)
 	}
 }

@@ -34,6 +34,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 var (
@@ -55,9 +56,10 @@ const (
 func TestLoad(t *testing.T) {
 	t.Run("SQLite", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "game.db")
-		db := must(sql.Open("sqlite",
+		db := must.Get(sql.Open("sqlite",
 			"file:"+path+
-				"?_pragma=busy_timeout(10000)&_pragma=journal_mode(wal)&_pragma=synchronous(full)&_txlock=immediate"))
+				"?_pragma=busy_timeout(10000)&_pragma=journal_mode(wal)&_pragma=synchronous(full)"+
+				"&_txlock=immediate"))(t)
 		defer db.Close()
 		db.SetMaxOpenConns(1)
 		l := &load{t: t, db: db, size: "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"}
@@ -70,12 +72,12 @@ func TestLoad(t *testing.T) {
 		if address == "" {
 			t.Skip("*** NOT TESTED: RAMP_TEST_POSTGRESQL is not set ***")
 		}
-		admin := must(sql.Open("pgx", address))
+		admin := must.Get(sql.Open("pgx", address))(t)
 		name := "load_" + strings.ReplaceAll(uuid.NewString(), "-", "")
-		must(admin.Exec("CREATE DATABASE " + name))
-		u := must(url.Parse(address))
+		must.Get(admin.Exec("CREATE DATABASE " + name))(t)
+		u := must.Get(url.Parse(address))(t)
 		u.Path = "/" + name
-		db := must(sql.Open("pgx", u.String()))
+		db := must.Get(sql.Open("pgx", u.String()))(t)
 		t.Cleanup(func() { // after the servers have ended
 			_ = db.Close()
 			_, err := admin.Exec("DROP DATABASE " + name + " WITH (FORCE)")
@@ -103,7 +105,7 @@ func TestLoad(t *testing.T) {
 			const want = "6.5, and 5.0 BEGIN, COMMIT and savepoints"
 			assert.Equal(t, want, counts.statements(ours.order))
 			assert.Equal(t, want, counts.statements(counts.start(".", behind).order), "by hand")
-			bare := must(sql.Open("pgx", behind))
+			bare := must.Get(sql.Open("pgx", behind))(t)
 			defer bare.Close()
 			assert.Equal(t, want, counts.statements(counts.bareOrder(newGame(bare, true))), "on the bare database")
 		})
@@ -140,7 +142,7 @@ type side struct {
 	orders, failed atomic.Int64
 }
 
-var loadKey = must(ramp.TextKey("a key of the load"))
+var loadKey = ramp.Must(ramp.TextKey("a key of the load"))
 
 // start builds a server as the Dockerfile of gameserver does, and runs it.
 func (l *load) start(directory, address string) *side {
@@ -156,13 +158,13 @@ func (l *load) start(directory, address string) *side {
 		command.Args = append(command.Args, "-network", "testnet", "-any-rate", "-any-page")
 	}
 	command.Env = append(os.Environ(), "RAMP_HMAC_KEY=a key of the load", "RAMP_VALIDATOR_KEY=0x"+validatorKey)
-	stdout := must(command.StdoutPipe()) // the log of each call goes to /dev/null
+	stdout := must.Get(command.StdoutPipe())(l.t) // the log of each call goes to /dev/null
 	require.NoError(l.t, command.Start())
 	l.t.Cleanup(func() {
 		_ = command.Process.Signal(os.Interrupt)
 		_ = command.Wait()
 	})
-	ready := must(bufio.NewReader(stdout).ReadString('\n'))
+	ready := must.Get(bufio.NewReader(stdout).ReadString('\n'))(l.t)
 	s := &side{url: strings.Fields(ready)[2], pid: command.Process.Pid}
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 4 * workers}, Timeout: 30 * time.Second}
 	s.order = func(p *player, c *call, twice [2]bool) error {
@@ -190,7 +192,7 @@ func (s *side) repeat(client *http.Client, p *player, path string, body []byte, 
 }
 
 func (s *side) call(client *http.Client, p *player, path string, body []byte) error {
-	request := must(http.NewRequest(http.MethodPost, s.url+path, bytes.NewReader(body)))
+	request := ramp.Must(http.NewRequest(http.MethodPost, s.url+path, bytes.NewReader(body)))
 	request.Header = http.Header{"Content-Type": {"application/json"}, ramp.HeaderSession: {p.session},
 		ramp.HeaderAuthorization: {"Bearer " + p.token}, ramp.HeaderHMAC: {loadKey.Sign(body)}}
 	response, err := client.Do(request)
@@ -255,7 +257,7 @@ func newCall(session string, burn, fails bool) *call {
 }
 
 func bodies(c *call) (validate, result []byte) {
-	intent := must(json.Marshal(c.Intent))
+	intent := ramp.Must(json.Marshal(c.Intent))
 	validate = fmt.Appendf(nil,
 		`{"user_sig":"%s","user_address":"%s","project_id":"%s","digest":"%s","uuid":"%s","intent":%s}`,
 		c.UserSig, c.UserAddress, c.ProjectID, c.Digest, c.UUID, intent)
@@ -340,7 +342,7 @@ func (l *load) compare(ours, theirs *side) {
 	n, rounds := len(ours.took), len(ratios)
 	at := func(p float64) time.Duration { return ours.took[int(p*float64(n-1))].Round(10 * time.Microsecond) }
 	each := func(d time.Duration) time.Duration { return (d / time.Duration(n)).Round(time.Microsecond) }
-	status := must(os.ReadFile(fmt.Sprintf("/proc/%d/status", ours.pid)))
+	status := must.Get(os.ReadFile(fmt.Sprintf("/proc/%d/status", ours.pid)))(l.t)
 	_, memory, _ := strings.Cut(string(status), "VmHWM:")
 	memory, _, _ = strings.Cut(memory, "\n")
 	fmt.Printf("orders: %d, %.0f a second; both calls: p50 %v, p95 %v, p99 %v\n", n, float64(n)/took.Seconds(), at(.50),
@@ -376,7 +378,7 @@ func (l *load) checkBooks(sides ...*side) {
 
 // cpuOf returns the CPU time of a process, and that of PostgreSQL and its children.
 func (l *load) cpuOf(pid int) (sum time.Duration) {
-	for _, entry := range must(os.ReadDir("/proc")) {
+	for _, entry := range must.Get(os.ReadDir("/proc"))(l.t) {
 		if id, err := strconv.Atoi(entry.Name()); err == nil {
 			if parent, cpu := stat(nil, id); id == pid || l.postmaster != 0 &&
 				(id == l.postmaster || parent == l.postmaster) {
@@ -410,7 +412,7 @@ func stat(t *testing.T, process int) (parent int, cpu time.Duration) {
 // round trip.
 func (l *load) proxy(u url.URL) string {
 	database := u.Host
-	listener := must(net.Listen("tcp", "127.0.0.1:0"))
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(l.t)
 	l.t.Cleanup(func() { _ = listener.Close() })
 	go func() {
 		for {
@@ -418,7 +420,7 @@ func (l *load) proxy(u url.URL) string {
 			if err != nil {
 				return
 			}
-			server := must(net.Dial("tcp", database))
+			server := ramp.Must(net.Dial("tcp", database))
 			go func() { defer client.Close(); _, _ = io.Copy(client, server) }()
 			go func() {
 				defer server.Close()
@@ -452,6 +454,6 @@ func (l *load) statements(order func(*player, *call, [2]bool) error) string {
 		require.NoError(l.t, order(p, newCall(p.session, n%2 == 0, n%10 < 2), [2]bool{}))
 	}
 	executed, texts = l.executed.Load()-executed, l.texts.Load()-texts
-	must(l.db.Exec("DELETE FROM ramp_orders"))
+	must.Get(l.db.Exec("DELETE FROM ramp_orders"))(l.t)
 	return fmt.Sprintf("%.1f, and %.1f BEGIN, COMMIT and savepoints", float64(executed)/orders, float64(texts)/orders)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/internal/test/racedetector"
 	"github.com/token-ramp/ramp-go/rampsql"
 )
@@ -153,7 +154,7 @@ func TestParseTimesStayInTheirBounds(t *testing.T) {
 		}
 		return err
 	}
-	store := must(rampsql.New(rampsql.Config{DB: openSQLite(t), Dialect: rampsql.SQLite, Apply: applyNothing}))
+	store := must.Get(rampsql.New(rampsql.Config{DB: openSQLite(t), Dialect: rampsql.SQLite, Apply: applyNothing}))(t)
 	parseValidate := func(body []byte) error {
 		r, err := ramp.ParseValidate(body)
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/rampsql"
 )
 
@@ -30,14 +31,14 @@ func TestRehearsal(t *testing.T) {
 		if address == "" {
 			t.Skip("*** NOT TESTED: RAMP_TEST_POSTGRESQL is not set ***")
 		}
-		admin := must(sql.Open("pgx", address))
+		admin := must.Get(sql.Open("pgx", address))(t)
 		t.Cleanup(func() { _ = admin.Close() })
 		name := "rehearsal_" + strings.ReplaceAll(uuid.NewString(), "-", "")
-		must(admin.Exec("CREATE SCHEMA " + name))
-		t.Cleanup(func() { must(admin.Exec("DROP SCHEMA " + name + " CASCADE")) })
-		db := must(sql.Open("pgx", address+"&search_path="+name))
+		must.Get(admin.Exec("CREATE SCHEMA " + name))(t)
+		t.Cleanup(func() { must.Get(admin.Exec("DROP SCHEMA " + name + " CASCADE"))(t) })
+		db := must.Get(sql.Open("pgx", address+"&search_path="+name))(t)
 		t.Cleanup(func() { _ = db.Close() })
-		must(db.Exec(rampsql.PostgreSQL.Schema()))
+		must.Get(db.Exec(rampsql.PostgreSQL.Schema()))(t)
 		compareRehearsal(t, db, rampsql.PostgreSQL)
 	})
 	t.Run("MySQL", func(t *testing.T) {
@@ -45,23 +46,23 @@ func TestRehearsal(t *testing.T) {
 		if address == "" {
 			t.Skip("*** NOT TESTED: RAMP_TEST_MYSQL is not set ***")
 		}
-		config := must(mysql.ParseDSN(address))
-		admin := must(sql.Open("mysql", config.FormatDSN()))
+		config := must.Get(mysql.ParseDSN(address))(t)
+		admin := must.Get(sql.Open("mysql", config.FormatDSN()))(t)
 		t.Cleanup(func() { _ = admin.Close() })
 		config.DBName, config.MultiStatements = "rehearsal_"+strings.ReplaceAll(uuid.NewString(), "-", ""), true
-		must(admin.Exec("CREATE DATABASE " + config.DBName))
-		t.Cleanup(func() { must(admin.Exec("DROP DATABASE " + config.DBName)) })
-		db := must(sql.Open("mysql", config.FormatDSN()))
+		must.Get(admin.Exec("CREATE DATABASE " + config.DBName))(t)
+		t.Cleanup(func() { must.Get(admin.Exec("DROP DATABASE " + config.DBName))(t) })
+		db := must.Get(sql.Open("mysql", config.FormatDSN()))(t)
 		t.Cleanup(func() { _ = db.Close() })
-		must(db.Exec(rampsql.MySQL.Schema()))
+		must.Get(db.Exec(rampsql.MySQL.Schema()))(t)
 		compareRehearsal(t, db, rampsql.MySQL)
 	})
 }
 
 func compareRehearsal(t *testing.T, db *sql.DB, dialect rampsql.Dialect) {
-	must(db.Exec("CREATE TABLE purses (id VARCHAR(64) PRIMARY KEY, gold BIGINT NOT NULL)"))
-	must(db.Exec("INSERT INTO purses VALUES ('alice', 0)"))
-	store := must(rampsql.New(rampsql.Config{DB: db, Dialect: dialect,
+	must.Get(db.Exec("CREATE TABLE purses (id VARCHAR(64) PRIMARY KEY, gold BIGINT NOT NULL)"))(t)
+	must.Get(db.Exec("INSERT INTO purses VALUES ('alice', 0)"))(t)
+	store := must.Get(rampsql.New(rampsql.Config{DB: db, Dialect: dialect,
 		Apply: func(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 			if step.Effect.Kind != ramp.Grant {
 				return nil
@@ -69,7 +70,7 @@ func compareRehearsal(t *testing.T, db *sql.DB, dialect rampsql.Dialect) {
 			const grant = "UPDATE purses SET gold = gold + 1 WHERE id = 'alice'" // whose session it is
 			_, err := tx.ExecContext(ctx, grant)
 			return err
-		}}))
+		}}))(t)
 	gold := []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: item, Amount: ramp.NewAmount(1)}}
 	token := []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: tokenAddress, Amount: ramp.NewAmount(1)}}
 	intents := map[ramp.Direction]ramp.Intent{

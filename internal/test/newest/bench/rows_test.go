@@ -25,6 +25,7 @@ import (
 	"github.com/ethereum/go-ethereum/rpc"
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/rampsql"
 	_ "modernc.org/sqlite"
 )
@@ -124,7 +125,7 @@ func parseComparison[Theirs, Ours any](subject, rival string, body []byte, parse
 // handlerComparisons serve signed calls without connections, so that only the handlers are
 // measured.
 func handlerComparisons() []comparison {
-	key := must(crypto.HexToECDSA(validatorKey))
+	key := ramp.Must(crypto.HexToECDSA(validatorKey))
 	compare := func(subject, path string, body []byte, most bounds, byHand http.HandlerFunc) comparison {
 		return comparison{subject: subject, rival: "barest handler by hand", bounds: most,
 			setup: func(testing.TB) (ours, theirs func() error) {
@@ -161,12 +162,12 @@ type playersAndStore interface {
 }
 
 func newHandler(g playersAndStore) *ramp.Handler {
-	return must(ramp.NewHandler(ramp.HandlerConfig{
-		Terms:   must(ramp.NewTerms(ramp.TermsConfig{Any: true})),
+	return ramp.Must(ramp.NewHandler(ramp.HandlerConfig{
+		Terms:   ramp.Must(ramp.NewTerms(ramp.TermsConfig{Any: true})),
 		Players: g,
 		Store:   g,
-		Key:     must(ramp.TextKey(hmacSecret)),
-		Signer:  must(ramp.NewKeySigner("0x" + validatorKey)),
+		Key:     ramp.Must(ramp.TextKey(hmacSecret)),
+		Signer:  ramp.Must(ramp.NewKeySigner("0x" + validatorKey)),
 		Logger:  slog.New(slog.DiscardHandler),
 	}))
 }
@@ -204,9 +205,9 @@ func serve(handler http.Handler, path string, body []byte) (call func() error) {
 // signed returns a function that returns a request with a body and its signature.
 func signed(path string, body []byte) func() *http.Request {
 	header := http.Header{"Content-Type": {"application/json"}, ramp.HeaderAuthorization: {"Bearer token-of-a-session"},
-		ramp.HeaderSession: {"hero-4821"}, ramp.HeaderHMAC: {must(ramp.TextKey(hmacSecret)).Sign(body)}}
+		ramp.HeaderSession: {"hero-4821"}, ramp.HeaderHMAC: {ramp.Must(ramp.TextKey(hmacSecret)).Sign(body)}}
 	return func() *http.Request {
-		r := must(http.NewRequest(http.MethodPost, path, bytes.NewReader(body)))
+		r := ramp.Must(http.NewRequest(http.MethodPost, path, bytes.NewReader(body)))
 		r.Header = header
 		return r
 	}
@@ -227,11 +228,11 @@ func rpcComparisons() []comparison {
 			setup: func(t testing.TB) (_, _ func() error) {
 				const url = "http://127.0.0.1"
 				client := &http.Client{Transport: node(result)}
-				rpcClient := must(rpc.DialOptions(ctx, url, rpc.WithHTTPClient(client)))
+				rpcClient := must.Get(rpc.DialOptions(ctx, url, rpc.WithHTTPClient(client)))(t)
 				t.Cleanup(rpcClient.Close)
-				own, other := must(ramp.NewRPC(ramp.RPCConfig{URL: url, HTTPClient: client})),
+				own, other := must.Get(ramp.NewRPC(ramp.RPCConfig{URL: url, HTTPClient: client}))(t),
 					ethclient.NewClient(rpcClient)
-				want := must(theirs(other))
+				want := must.Get(theirs(other))(t)
 				counted := func(n int, err error) error {
 					if err == nil && n != want {
 						err = fmt.Errorf("got %d, not %d", n, want)
@@ -312,7 +313,7 @@ func (result node) RoundTrip(request *http.Request) (*http.Response, error) {
 var orderComparison = comparison{subject: "an order on SQLite, accept and finish",
 	rival: "the same statements by hand, unchecked", wall: true,
 	bounds: bounds{1.33, 1.33, 0}, setup: func(t testing.TB) (ours, theirs func() error) {
-		store := must(rampsql.New(rampsql.Config{DB: openGame(t), Dialect: rampsql.SQLite, Apply: applyGame}))
+		store := ramp.Must(rampsql.New(rampsql.Config{DB: openGame(t), Dialect: rampsql.SQLite, Apply: applyGame}))
 		byHand, ctx := newGame(openGame(t), false), context.Background()
 		ours = func() error {
 			c := newCall("hero-4821", true, true)
@@ -321,7 +322,8 @@ var orderComparison = comparison{subject: "an order on SQLite, accept and finish
 				To:   []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: item, Amount: ramp.NewAmount(goldOfOrder)}}}
 			id := uuid.MustParse(c.UUID)
 			if _, err := store.Update(ctx, id, ramp.Accept(ramp.Session{ID: "hero-4821"}, &ramp.ValidateRequest{
-				UserAddress: c.UserAddress, ProjectID: c.ProjectID, Digest: must(ramp.ParseDigest(c.Digest)), UUID: id,
+				UserAddress: c.UserAddress, ProjectID: c.ProjectID, Digest: ramp.Must(ramp.ParseDigest(c.Digest)),
+				UUID: id,
 				Intent: burn,
 			}, time.Now())); err != nil {
 				return err
@@ -341,17 +343,17 @@ var orderComparison = comparison{subject: "an order on SQLite, accept and finish
 // openGame returns a database with orders and the tables of a game, in which one player has a session.
 func openGame(t testing.TB) *sql.DB {
 	db := openSQLite(t)
-	must(db.Exec(`CREATE TABLE sessions (id TEXT PRIMARY KEY, player TEXT NOT NULL);
+	must.Get(db.Exec(`CREATE TABLE sessions (id TEXT PRIMARY KEY, player TEXT NOT NULL);
 		CREATE TABLE inventory (player TEXT, item TEXT, balance INTEGER NOT NULL, PRIMARY KEY (player, item));
 		INSERT INTO sessions VALUES ('hero-4821', 'hero');
-		INSERT INTO inventory VALUES ('hero', ?, 1000000)`, item))
+		INSERT INTO inventory VALUES ('hero', ?, 1000000)`, item))(t)
 	return db
 }
 
 // applyGame moves assets with the statement of the rival by hand.
 func applyGame(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 	for _, moved := range step.Effect.Assets {
-		delta := must(step.Effect.Delta(moved).Int64())
+		delta := ramp.Must(step.Effect.Delta(moved).Int64())
 		done, err := tx.ExecContext(ctx, moveItem, delta, step.Order.SessionID, moved.ID, max(0, -delta), int64(1)<<62)
 		if err != nil {
 			return err
@@ -366,11 +368,11 @@ func applyGame(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 func applyNothing(context.Context, *sql.Tx, ramp.Step) error { return nil }
 
 func openSQLite(t testing.TB) *sql.DB {
-	db := must(sql.Open("sqlite",
+	db := must.Get(sql.Open("sqlite",
 		"file:"+filepath.Join(t.TempDir(), "orders.db")+
-			"?_pragma=journal_mode(wal)&_pragma=synchronous(normal)&_txlock=immediate"))
+			"?_pragma=journal_mode(wal)&_pragma=synchronous(normal)&_txlock=immediate"))(t)
 	t.Cleanup(func() { _ = db.Close() })
-	must(db.Exec(rampsql.SQLite.Schema()))
+	must.Get(db.Exec(rampsql.SQLite.Schema()))(t)
 	return db
 }
 

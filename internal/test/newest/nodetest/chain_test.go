@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 // raw returns the node's answer without decoding it.
@@ -30,7 +31,7 @@ func raw(t *testing.T, r *ramp.RPC, method string, params ...any) json.RawMessag
 // encoded as the node wrote it. It returns the fields.
 func same(t *testing.T, typed any, answer json.RawMessage) map[string]bool {
 	t.Helper()
-	text := ramp.Must(json.Marshal(typed))
+	text := must.Get(json.Marshal(typed))(t)
 	var got, want map[string]json.RawMessage
 	require.NoError(t, json.Unmarshal(text, &got))
 	require.NoError(t, json.Unmarshal(answer, &want))
@@ -71,18 +72,18 @@ func TestTransfersAndBlocks(t *testing.T) {
 
 		var version any
 		require.NoError(t, r.Call(ctx, &version, "net_version"))
-		assert.Equal(t, version, ramp.Must(r.NetVersion(ctx)))
-		assert.JSONEq(t, string(raw(t, r, "eth_chainId")), fmt.Sprintf(`"0x%x"`, ramp.Must(r.ChainID(ctx))))
+		assert.Equal(t, version, must.Get(r.NetVersion(ctx))(t))
+		assert.JSONEq(t, string(raw(t, r, "eth_chainId")), fmt.Sprintf(`"0x%x"`, must.Get(r.ChainID(ctx))(t)))
 
-		assert.Zero(t, ramp.Must(r.Balance(ctx, to, ramp.Latest)).Sign())
+		assert.Zero(t, must.Get(r.Balance(ctx, to, ramp.Latest))(t).Sign())
 		hash := p.send(t, &to, big.NewInt(1e18), nil)
 
 		_, err := r.Receipt(ctx, hash)
 		assert.ErrorIs(t, err, ramp.ErrNotFound)
-		assert.False(t, ramp.Must(r.Transaction(ctx, hash)).BlockNumber.Present(), "in no block yet")
+		assert.False(t, must.Get(r.Transaction(ctx, hash))(t).BlockNumber.Present(), "in no block yet")
 
 		n.mine(t)
-		receipt := ramp.Must(r.Receipt(ctx, hash))
+		receipt := must.Get(r.Receipt(ctx, hash))(t)
 		assert.True(t, receipt.Succeeded())
 		answer := raw(t, r, "eth_getTransactionReceipt", hash)
 		assert.JSONEq(t, string(answer), string(receipt.Raw))
@@ -92,7 +93,7 @@ func TestTransfersAndBlocks(t *testing.T) {
 			assert.Contains(t, same(t, receipt, answer), name)
 		}
 
-		tx := ramp.Must(r.Transaction(ctx, hash))
+		tx := must.Get(r.Transaction(ctx, hash))(t)
 		answer = raw(t, r, "eth_getTransactionByHash", hash)
 		assert.JSONEq(t, string(answer), string(tx.Raw))
 		for _, name := range []string{"type", "hash", "chainId", "nonce", "from", "to", "value", "gas", "gasPrice",
@@ -103,10 +104,10 @@ func TestTransfersAndBlocks(t *testing.T) {
 		assert.Equal(t, p.address, tx.From)
 		assert.Equal(t, big.NewInt(1e18), tx.Value.Big())
 
-		number := ramp.Must(r.BlockNumber(ctx))
+		number := must.Get(r.BlockNumber(ctx))(t)
 		assert.JSONEq(t, string(raw(t, r, "eth_blockNumber")), fmt.Sprintf(`"0x%x"`, number))
 		for _, full := range []bool{false, true} {
-			byNumber := ramp.Must(r.BlockByNumber(ctx, ramp.AtBlock(number), full))
+			byNumber := must.Get(r.BlockByNumber(ctx, ramp.AtBlock(number), full))(t)
 			answer = raw(t, r, "eth_getBlockByNumber", ramp.AtBlock(number), full)
 			assert.JSONEq(t, string(answer), string(byNumber.Raw))
 			for _, name := range []string{"number", "hash", "parentHash", "timestamp", "miner", "gasLimit", "gasUsed",
@@ -115,7 +116,7 @@ func TestTransfersAndBlocks(t *testing.T) {
 				assert.Contains(t, same(t, byNumber, answer), name)
 			}
 			assert.Equal(t, []common.Hash{hash}, byNumber.TransactionHashes)
-			byHash := ramp.Must(r.BlockByHash(ctx, byNumber.Hash, full))
+			byHash := must.Get(r.BlockByHash(ctx, byNumber.Hash, full))(t)
 			assert.Equal(t, byNumber.Number, byHash.Number)
 			assert.JSONEq(t, string(answer), string(byHash.Raw))
 			if full {
@@ -127,9 +128,9 @@ func TestTransfersAndBlocks(t *testing.T) {
 			}
 		}
 
-		assert.Equal(t, big.NewInt(1e18), ramp.Must(r.Balance(ctx, to, ramp.AtBlock(number))))
-		assert.Zero(t, ramp.Must(r.Balance(ctx, to, ramp.AtBlock(number-1))).Sign())
-		assert.EqualValues(t, 1, ramp.Must(r.TransactionCount(ctx, p.address, ramp.Latest)))
+		assert.Equal(t, big.NewInt(1e18), must.Get(r.Balance(ctx, to, ramp.AtBlock(number)))(t))
+		assert.Zero(t, must.Get(r.Balance(ctx, to, ramp.AtBlock(number-1)))(t).Sign())
+		assert.EqualValues(t, 1, must.Get(r.TransactionCount(ctx, p.address, ramp.Latest))(t))
 
 		_, err = r.BlockByNumber(ctx, ramp.AtBlock(number+100), false)
 		assert.ErrorIs(t, err, ramp.ErrNotFound)
@@ -149,10 +150,10 @@ func TestContracts(t *testing.T) {
 		ctx, p := t.Context(), newPlayer(t, r)
 		echo := p.deployEcho(t, n)
 
-		returned := ramp.Must(r.CallContract(ctx, ramp.TransactionRequest{To: &echo, Data: []byte{1, 0xca, 0xfe}},
-			ramp.Latest))
+		returned := must.Get(r.CallContract(ctx, ramp.TransactionRequest{To: &echo, Data: []byte{1, 0xca, 0xfe}},
+			ramp.Latest))(t)
 		assert.Equal(t, []byte{0xca, 0xfe}, returned)
-		gas := ramp.Must(r.EstimateGas(ctx, ramp.TransactionRequest{From: p.address, To: &echo}, ramp.Latest))
+		gas := must.Get(r.EstimateGas(ctx, ramp.TransactionRequest{From: p.address, To: &echo}, ramp.Latest))(t)
 		assert.JSONEq(t,
 			string(raw(t, r, "eth_estimateGas", ramp.TransactionRequest{From: p.address, To: &echo}, "latest")),
 			fmt.Sprintf(`"0x%x"`, gas))
@@ -188,13 +189,13 @@ func TestContracts(t *testing.T) {
 		// A failed transaction has a receipt.
 		failed := p.send(t, &echo, nil, append([]byte{0}, reason...))
 		n.mine(t)
-		receipt := ramp.Must(r.WaitReceipt(ctx, failed, 1))
+		receipt := must.Get(r.WaitReceipt(ctx, failed, 1))(t)
 		assert.False(t, receipt.Succeeded())
 		assert.Equal(t, "0", receipt.Status.String())
 
 		logged := p.send(t, &echo, nil, nil)
 		n.mine(t)
-		receipt = ramp.Must(r.WaitReceipt(ctx, logged, 1))
+		receipt = must.Get(r.WaitReceipt(ctx, logged, 1))(t)
 		require.Len(t, receipt.Logs, 1)
 		topic, from := common.BigToHash(big.NewInt(0x77)), common.BytesToHash(p.address.Bytes())
 		for name, filter := range map[string]ramp.LogFilter{
@@ -219,7 +220,7 @@ func TestContracts(t *testing.T) {
 		}
 		assert.Equal(t, echo, receipt.Logs[0].Address)
 		assert.Equal(t, []common.Hash{topic, from}, receipt.Logs[0].Topics)
-		none := ramp.Must(r.Logs(ctx, ramp.LogFilter{FromBlock: ramp.AtBlock(0), Addresses: []common.Address{{}}}))
+		none := must.Get(r.Logs(ctx, ramp.LogFilter{FromBlock: ramp.AtBlock(0), Addresses: []common.Address{{}}}))(t)
 		assert.Empty(t, none)
 	})
 }
@@ -238,7 +239,7 @@ func TestRejectionsAndBatches(t *testing.T) {
 		assert.ErrorAs(t, err, &rejected)
 
 		signed := p.sign(t, &to, big.NewInt(1), nil)
-		hash := ramp.Must(r.SendRawTransaction(ctx, signed))
+		hash := must.Get(r.SendRawTransaction(ctx, signed))(t)
 		assert.Equal(t, crypto.Keccak256Hash(signed), hash)
 		_, err = r.SendRawTransaction(ctx, signed)
 		assert.ErrorAs(t, err, &rejected, "already known")
@@ -259,7 +260,7 @@ func TestRejectionsAndBatches(t *testing.T) {
 		}
 		assert.ErrorIs(t, calls[3].Err, ramp.ErrNotFound)
 		assert.ErrorIs(t, calls[4].Err, ramp.RPCMethodNotFound)
-		assert.Equal(t, ramp.NewQuantity(ramp.Must(r.BlockNumber(ctx))), number)
+		assert.Equal(t, ramp.NewQuantity(must.Get(r.BlockNumber(ctx))(t)), number)
 		assert.Equal(t, "1", balance.String())
 		assert.Equal(t, hash, receipt.TransactionHash)
 	})
@@ -278,7 +279,7 @@ func TestTheNodeSigns(t *testing.T) {
 		}
 		require.NoError(t, err)
 		n.mine(t)
-		assert.True(t, ramp.Must(r.Receipt(t.Context(), hash)).Succeeded())
+		assert.True(t, must.Get(r.Receipt(t.Context(), hash))(t).Succeeded())
 	})
 }
 
@@ -286,11 +287,11 @@ func TestAReorganization(t *testing.T) {
 	onEveryNode(t, func(t *testing.T, n *node, r *ramp.RPC) {
 		p := newPlayer(t, r)
 		to := common.HexToAddress("0x7b")
-		parent := ramp.Must(r.BlockByNumber(t.Context(), ramp.Latest, false))
+		parent := must.Get(r.BlockByNumber(t.Context(), ramp.Latest, false))(t)
 		signed := p.sign(t, &to, big.NewInt(1), nil)
-		hash := ramp.Must(r.SendRawTransaction(t.Context(), signed))
+		hash := must.Get(r.SendRawTransaction(t.Context(), signed))(t)
 		n.mine(t)
-		first := ramp.Must(r.Receipt(t.Context(), hash))
+		first := must.Get(r.Receipt(t.Context(), hash))(t)
 
 		type outcome struct {
 			receipt *ramp.Receipt
@@ -308,9 +309,9 @@ func TestAReorganization(t *testing.T) {
 		// some nodes restore the transaction by themselves and reject it
 		_, _ = r.SendRawTransaction(t.Context(), signed)
 		n.mine(t)
-		second := ramp.Must(r.WaitReceipt(ctx, hash, 1))
+		second := must.Get(r.WaitReceipt(ctx, hash, 1))(t)
 		require.NotEqual(t, first.BlockHash, second.BlockHash)
-		for !second.BlockNumber.Equal(ramp.NewQuantity(ramp.Must(r.BlockNumber(ctx)) - 1)) {
+		for !second.BlockNumber.Equal(ramp.NewQuantity(must.Get(r.BlockNumber(ctx))(t) - 1)) {
 			n.mine(t)
 		}
 		select {
@@ -322,8 +323,8 @@ func TestAReorganization(t *testing.T) {
 		o := <-done
 		require.NoError(t, o.err)
 		assert.Equal(t, second.BlockHash, o.receipt.BlockHash)
-		number := ramp.Must(o.receipt.BlockNumber.Uint64())
-		block := ramp.Must(r.BlockByNumber(t.Context(), ramp.AtBlock(number), false))
+		number := must.Get(o.receipt.BlockNumber.Uint64())(t)
+		block := must.Get(r.BlockByNumber(t.Context(), ramp.AtBlock(number), false))(t)
 		assert.Equal(t, block.Hash, o.receipt.BlockHash)
 		assert.Contains(t, block.TransactionHashes, hash)
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 // echo answers with as many bytes as it is asked for.
@@ -36,7 +37,7 @@ func TestBatchesFitTheLimitsOfAServer(t *testing.T) {
 			require.NoError(t, server.RegisterName("eth", service))
 			listening := httptest.NewServer(server)
 			defer listening.Close()
-			client := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: listening.URL, Retries: -1}))
+			client := must.Get(ramp.NewRPC(ramp.RPCConfig{URL: listening.URL, Retries: -1}))(t)
 
 			for range 2 {
 				got := make([]string, 60)

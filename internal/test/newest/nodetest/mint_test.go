@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/support"
 )
@@ -52,7 +53,7 @@ var transferTopic = crypto.Keccak256Hash([]byte("Transfer(address,address,uint25
 // mintCall returns the input of the call.
 func mintCall(t *testing.T, digest ramp.Digest, userSig string, validatorSig ramp.Signature) []byte {
 	t.Helper()
-	user := ramp.Must(hexutil.Decode(userSig))
+	user := must.Get(hexutil.Decode(userSig))(t)
 	word := func(n int64) []byte { return common.BigToHash(big.NewInt(n)).Bytes() }
 	bytes := func(b []byte) []byte { return slices.Concat(word(int64(len(b))), b, make([]byte, 96-len(b))) }
 	return slices.Concat(crypto.Keccak256([]byte("mint(bytes32,bytes,bytes)"))[:4], digest[:], word(0x60), word(0xe0),
@@ -67,7 +68,7 @@ func TestAContractThatChecksBothSignatures(t *testing.T) {
 		validator, user := newSigner(t), newSigner(t)
 		deployed := p.send(t, nil, nil, mintCode(validator.Address()))
 		n.mine(t)
-		receipt := ramp.Must(r.WaitReceipt(t.Context(), deployed, 1))
+		receipt := must.Get(r.WaitReceipt(t.Context(), deployed, 1))(t)
 		require.True(t, receipt.Succeeded())
 		token := receipt.ContractAddress
 
@@ -79,7 +80,7 @@ func TestAContractThatChecksBothSignatures(t *testing.T) {
 		request, approval := mint()
 		minted := p.send(t, &token, nil, mintCall(t, request.Digest, approval.UserSig, approval.ValidatorSig))
 		n.mine(t)
-		report := ramp.Must(g.desk.Show(t.Context(), request.UUID))
+		report := must.Get(g.desk.Show(t.Context(), request.UUID))(t)
 		require.Len(t, report.Candidates, 1)
 		c := report.Candidates[0]
 		assert.Equal(t, minted, c.Hash)
@@ -87,19 +88,19 @@ func TestAContractThatChecksBothSignatures(t *testing.T) {
 		assert.Equal(t, ramp.Evidence{Succeeded: true, From: p.address, To: &token, Units: big.NewInt(1e18)},
 			c.Evidence)
 		assert.Equal(t, http.StatusOK, g.result(t, request, minted))
-		report = ramp.Must(g.desk.Show(t.Context(), request.UUID))
+		report = must.Get(g.desk.Show(t.Context(), request.UUID))(t)
 		assert.Equal(t, ramp.OrderSucceeded, report.Order.State)
 
 		// The contract reverts if somebody else signed as the validator. The store of this game cannot
 		// say which order a transaction has ended, so a person must decide without that evidence.
 		request, approval = g.validate(t, token, newSigner(t))
-		forged := ramp.Must(newSigner(t).Sign(t.Context(), request.Digest))
+		forged := must.Get(newSigner(t).Sign(t.Context(), request.Digest))(t)
 		failed := p.send(t, &token, nil, mintCall(t, request.Digest, approval.UserSig, forged))
 		n.mine(t)
 		_, err := g.desk.Finish(t.Context(), request.UUID, failed, support.Decision{Who: "alice", Reason: "case 1"})
 		assert.Error(t, err)
-		step := ramp.Must(g.desk.Finish(t.Context(), request.UUID, failed,
-			support.Decision{Who: "alice", Reason: "case 1", WithoutEvidence: true}))
+		step := must.Get(g.desk.Finish(t.Context(), request.UUID, failed,
+			support.Decision{Who: "alice", Reason: "case 1", WithoutEvidence: true}))(t)
 		assert.Equal(t, ramp.GiveBack, step.Effect.Kind)
 
 		// It also reverts without the user's signature, and the mint of somebody else proves
@@ -110,7 +111,7 @@ func TestAContractThatChecksBothSignatures(t *testing.T) {
 		other, signed := g.validate(t, token, newSigner(t))
 		minted = p.send(t, &token, nil, mintCall(t, other.Digest, signed.UserSig, signed.ValidatorSig))
 		n.mine(t)
-		receipt = ramp.Must(r.WaitReceipt(t.Context(), failed, 1))
+		receipt = must.Get(r.WaitReceipt(t.Context(), failed, 1))(t)
 		assert.False(t, receipt.Succeeded())
 		_, err = g.desk.Finish(t.Context(), request.UUID, minted, support.Decision{Who: "alice", Reason: "case 2"})
 		assert.ErrorIs(t, err, rampproof.ErrNotProven)
@@ -121,7 +122,7 @@ func TestAContractThatChecksBothSignatures(t *testing.T) {
 
 func newSigner(t *testing.T) *ramp.Signer {
 	t.Helper()
-	return ramp.Must(ramp.NewCryptoSigner(ramp.Must(crypto.GenerateKey())))
+	return must.Get(ramp.NewCryptoSigner(must.Get(crypto.GenerateKey())(t)))(t)
 }
 
 // mintingGame is a game in memory that sells one gold for one token.
@@ -135,18 +136,18 @@ type mintingGame struct {
 
 func newMintingGame(t *testing.T, chain *ramp.RPC, proof rampproof.Config, validator *ramp.Signer) *mintingGame {
 	t.Helper()
-	key := ramp.Must(ramp.TextKey("a key of these tests"))
+	key := must.Get(ramp.TextKey("a key of these tests"))(t)
 	store := &ramp.MemoryStore{Apply: func(context.Context, ramp.Step) error { return nil }}
-	head := ramp.Must(chain.BlockByNumber(t.Context(), ramp.Latest, false))
-	seconds := ramp.Must(head.Timestamp.Uint64())
+	head := must.Get(chain.BlockByNumber(t.Context(), ramp.Latest, false))(t)
+	seconds := must.Get(head.Timestamp.Uint64())(t)
 	now := func() time.Time { return time.Unix(int64(seconds), 0) } // a node in process has a clock of its own
 	quiet := slog.New(slog.DiscardHandler)
 	proof.Chain, proof.Network = chain, ramp.Testnet
-	confirm := ramp.Must(rampproof.New(proof))
-	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Players: everybody{}, Store: store, Terms: anyTerms,
+	confirm := must.Get(rampproof.New(proof))(t)
+	handler := must.Get(ramp.NewHandler(ramp.HandlerConfig{Players: everybody{}, Store: store, Terms: anyTerms,
 		Key: key, Signer: validator,
-		Confirm: confirm, Wallet: ramp.AnyWallet, Now: now, Logger: quiet}))
-	desk := ramp.Must(support.New(support.Config{Store: store, Proof: confirm, Now: now, Logger: quiet}))
+		Confirm: confirm, Wallet: ramp.AnyWallet, Now: now, Logger: quiet}))(t)
+	desk := must.Get(support.New(support.Config{Store: store, Proof: confirm, Now: now, Logger: quiet}))(t)
 	return &mintingGame{handler, chain, store, key, desk}
 }
 
@@ -169,8 +170,8 @@ func (g *mintingGame) validate(t *testing.T, token common.Address, user *ramp.Si
 			From: []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "gold", Amount: ramp.NewAmount(1)}},
 			To:   []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: token.Hex(), Amount: ramp.NewAmount(1)}}}}
 	r.Digest = ramp.Digest(crypto.Keccak256(r.UUID[:]))
-	r.UserSig = ramp.Must(user.Sign(t.Context(), r.Digest)).String()
-	body := ramp.Must(json.Marshal(r))
+	r.UserSig = must.Get(user.Sign(t.Context(), r.Digest))(t).String()
+	body := must.Get(json.Marshal(r))(t)
 	header := http.Header{ramp.HeaderHMAC: {g.key.Sign(body)}, ramp.HeaderSession: {"session"},
 		ramp.HeaderAuthorization: {"Bearer token"}}
 	reply := g.Answer(t.Context(), http.MethodPost, ramp.PathValidate, header, body)
@@ -184,9 +185,9 @@ func (g *mintingGame) validate(t *testing.T, token common.Address, user *ramp.Si
 // result delivers the result of an order, with the node's receipt of a transaction.
 func (g *mintingGame) result(t *testing.T, r *ramp.ValidateRequest, transaction common.Hash) (status int) {
 	t.Helper()
-	receipt := ramp.Must(g.chain.Receipt(t.Context(), transaction))
-	body := ramp.Must(json.Marshal(ramp.Result{SessionID: "session", UUID: r.UUID, TxHash: transaction.Hex(),
-		Receipt: *receipt, Intent: r.Intent}))
+	receipt := must.Get(g.chain.Receipt(t.Context(), transaction))(t)
+	body := must.Get(json.Marshal(ramp.Result{SessionID: "session", UUID: r.UUID, TxHash: transaction.Hex(),
+		Receipt: *receipt, Intent: r.Intent}))(t)
 	header := http.Header{ramp.HeaderHMAC: {g.key.Sign(body)}, ramp.HeaderSession: {"session"}}
 	return g.Answer(t.Context(), http.MethodPost, ramp.PathResult, header, body).Status
 }

@@ -25,6 +25,7 @@ import (
 	gethnode "github.com/ethereum/go-ethereum/node"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 // node is a real node that makes a block on request.
@@ -39,7 +40,7 @@ type node struct {
 func key(t testing.TB) *ecdsa.PrivateKey {
 	t.Helper()
 	// The first account of anvil, whose key is public.
-	return ramp.Must(crypto.HexToECDSA("ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"))
+	return must.Get(crypto.HexToECDSA("ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"))(t)
 }
 
 // onEveryNode runs a test with each available node.
@@ -47,10 +48,10 @@ func onEveryNode(t *testing.T, test func(t *testing.T, n *node, r *ramp.RPC)) {
 	for name, start := range map[string]func(*testing.T) *node{"geth": startGeth, "anvil": startAnvil} {
 		t.Run(name, func(t *testing.T) {
 			n := start(t)
-			id := ramp.Must(ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: n.url})).ChainID(t.Context()))
+			id := must.Get(must.Get(ramp.NewRPC(ramp.RPCConfig{URL: n.url}))(t).ChainID(t.Context()))(t)
 			test(t, n,
-				ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: n.url, ChainID: id.Uint64(),
-					PollInterval: 10 * time.Millisecond})))
+				must.Get(ramp.NewRPC(ramp.RPCConfig{URL: n.url, ChainID: id.Uint64(),
+					PollInterval: 10 * time.Millisecond}))(t))
 		})
 	}
 }
@@ -68,7 +69,7 @@ func startGeth(t *testing.T) *node {
 		})
 	t.Cleanup(func() { require.NoError(t, backend.Close()) })
 	url := "http://" + <-log.found
-	r := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: url}))
+	r := must.Get(ramp.NewRPC(ramp.RPCConfig{URL: url}))(t)
 	backend.Commit()
 	require.Eventually(t, func() bool { // before its first block it says "transaction indexing is in progress"
 		_, err := r.Transaction(t.Context(), common.MaxHash)
@@ -127,7 +128,7 @@ func startAnvil(t *testing.T) *node {
 			"internal/test/newest/nodetest, or set ANVIL to its path.")
 	}
 	command := exec.Command(program, "--port", "0", "--no-mining", "--chain-id", "1112")
-	output := ramp.Must(command.StdoutPipe())
+	output := must.Get(command.StdoutPipe())(t)
 	require.NoError(t, command.Start())
 	t.Cleanup(func() {
 		_ = command.Process.Signal(os.Interrupt)
@@ -144,7 +145,7 @@ func startAnvil(t *testing.T) *node {
 			url := "http://" + at[1]
 			tell := func(t *testing.T, method string, params ...any) {
 				t.Helper()
-				r := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: url}))
+				r := must.Get(ramp.NewRPC(ramp.RPCConfig{URL: url}))(t)
 				require.NoError(t, r.Call(t.Context(), nil, method, params...))
 			}
 			return &node{
@@ -153,9 +154,9 @@ func startAnvil(t *testing.T) *node {
 				signs: crypto.PubkeyToAddress(key(t).PublicKey),
 				replace: func(t *testing.T, after *ramp.Block) {
 					t.Helper()
-					r := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: url}))
-					head := ramp.Must(r.BlockNumber(t.Context()))
-					number := ramp.Must(after.Number.Uint64())
+					r := must.Get(ramp.NewRPC(ramp.RPCConfig{URL: url}))(t)
+					head := must.Get(r.BlockNumber(t.Context()))(t)
+					number := must.Get(after.Number.Uint64())(t)
 					tell(t, "anvil_rollback", head-number)
 					tell(t, "evm_mine")
 				},
@@ -183,18 +184,18 @@ func newPlayer(t *testing.T, r *ramp.RPC) *player {
 // sign returns a signed transaction. If to is nil, it creates a contract.
 func (p *player) sign(t *testing.T, to *common.Address, wei *big.Int, data []byte) []byte {
 	t.Helper()
-	id := ramp.Must(p.ChainID(t.Context()))
-	nonce := ramp.Must(p.TransactionCount(t.Context(), p.address, "pending"))
-	tx := ramp.Must(types.SignNewTx(p.key, types.LatestSignerForChainID(id), &types.DynamicFeeTx{
+	id := must.Get(p.ChainID(t.Context()))(t)
+	nonce := must.Get(p.TransactionCount(t.Context(), p.address, "pending"))(t)
+	tx := must.Get(types.SignNewTx(p.key, types.LatestSignerForChainID(id), &types.DynamicFeeTx{
 		ChainID: id, Nonce: nonce, Gas: 500_000, GasFeeCap: big.NewInt(1e11), GasTipCap: big.NewInt(1e9), To: to,
 		Value: wei, Data: data,
-	}))
-	return ramp.Must(tx.MarshalBinary())
+	}))(t)
+	return must.Get(tx.MarshalBinary())(t)
 }
 
 func (p *player) send(t *testing.T, to *common.Address, wei *big.Int, data []byte) common.Hash {
 	t.Helper()
-	return ramp.Must(p.SendRawTransaction(t.Context(), p.sign(t, to, wei, data)))
+	return must.Get(p.SendRawTransaction(t.Context(), p.sign(t, to, wei, data)))(t)
 }
 
 // echoCode is the code of a contract. If its call data begins with 1, it returns the rest;
@@ -214,7 +215,7 @@ func (p *player) deployEcho(t *testing.T, n *node) common.Address {
 	t.Helper()
 	hash := p.send(t, nil, nil, echoCode)
 	n.mine(t)
-	receipt := ramp.Must(p.WaitReceipt(t.Context(), hash, 1))
+	receipt := must.Get(p.WaitReceipt(t.Context(), hash, 1))(t)
 	require.True(t, receipt.Succeeded(), string(receipt.Raw))
 	require.NotZero(t, receipt.ContractAddress)
 	return receipt.ContractAddress
