@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 const root = "../../../.."
@@ -25,10 +25,10 @@ func documents(t *testing.T) []string {
 	t.Helper()
 	var paths []string
 	for _, pattern := range []string{"*.md", "docs/*.md", "examples/*.md", "internal/test/*/*/*.md"} {
-		found := ramp.Must(filepath.Glob(filepath.Join(root, pattern)))
+		found := must.Get(filepath.Glob(filepath.Join(root, pattern)))(t)
 		require.NotEmpty(t, found)
 		for _, file := range found {
-			path := ramp.Must(filepath.Rel(root, file))
+			path := must.Get(filepath.Rel(root, file))(t)
 			paths = append(paths, filepath.ToSlash(path))
 		}
 	}
@@ -37,7 +37,7 @@ func documents(t *testing.T) []string {
 
 func read(t *testing.T, path string) string {
 	t.Helper()
-	text := ramp.Must(os.ReadFile(filepath.Join(root, path)))
+	text := must.Get(os.ReadFile(filepath.Join(root, path)))(t)
 	return string(text)
 }
 
@@ -81,11 +81,11 @@ func TestGoBlocksCompileAndRun(t *testing.T) {
 		return begin == "package main" || b.document == "docs/frameworks.md" &&
 			strings.Contains(mounts, "\n"+begin+"\n")
 	})
-	harness := ramp.Must(filepath.Abs("blocks/blocks_test.go"))
+	harness := must.Get(filepath.Abs("blocks/blocks_test.go"))(t)
 	composed, overlay := filepath.Join(t.TempDir(), "blocks_test.go"), filepath.Join(t.TempDir(), "overlay.json")
 	require.NoError(t,
-		os.WriteFile(composed, compose(t, harness, string(ramp.Must(os.ReadFile(harness))), found), 0o600))
-	replace := ramp.Must(json.Marshal(map[string]map[string]string{"Replace": {harness: composed}}))
+		os.WriteFile(composed, compose(t, harness, string(must.Get(os.ReadFile(harness))(t)), found), 0o600))
+	replace := must.Get(json.Marshal(map[string]map[string]string{"Replace": {harness: composed}}))(t)
 	require.NoError(t, os.WriteFile(overlay, replace, 0o600))
 	vet := "-vet=" // the checks that go test chooses
 	if testing.Short() {
@@ -109,7 +109,7 @@ func compose(t *testing.T, path, harness string, found []block) []byte {
 		require.GreaterOrEqual(t, i, 0, "%s: no Go block of the document begins with %q", path, begins)
 		require.False(t, used[i], "%s: two places for %q", path, begins)
 		used[i] = true
-		document := ramp.Must(filepath.Abs(filepath.Join(root, found[i].document)))
+		document := must.Get(filepath.Abs(filepath.Join(root, found[i].document)))(t)
 		// Code that the documents show for PostgreSQL runs on SQLite, which needs no server.
 		text := strings.ReplaceAll(found[i].text, "rampsql.PostgreSQL", "rampsql.SQLite")
 		fmt.Fprintf(&composed, "%s\n//line %s:%d\n%s//line %s:%d", harness[end:m[0]], document, found[i].line, text,

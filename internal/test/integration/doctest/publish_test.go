@@ -253,7 +253,7 @@ func TestTheREADMENamesEveryModule(t *testing.T) {
 // examples/README.md has a line for each folder.
 func TestEveryExampleHasALine(t *testing.T) {
 	var folders, named []string
-	for _, entry := range ramp.Must(os.ReadDir(filepath.Join(root, "examples"))) {
+	for _, entry := range must.Get(os.ReadDir(filepath.Join(root, "examples")))(t) {
 		if entry.IsDir() {
 			folders = append(folders, entry.Name())
 		}

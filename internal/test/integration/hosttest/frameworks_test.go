@@ -22,6 +22,7 @@ import (
 	"github.com/labstack/echo/v4"
 	echomiddleware "github.com/labstack/echo/v4/middleware"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/zeromicro/go-zero/core/conf"
 	"github.com/zeromicro/go-zero/core/logx"
 	"github.com/zeromicro/go-zero/rest"
@@ -84,7 +85,7 @@ func goZero(row string) func(*testing.T, *ramp.Handler) *httptest.Server {
 		check(t,
 			conf.LoadFromYamlBytes([]byte("Name: game\nHost: 127.0.0.1\nPort: 0\n"+strings.Join(settings(t, row),
 				"\n")), &c))
-		server := ramp.Must(rest.NewServer(c))
+		server := must.Get(rest.NewServer(c))(t)
 		server.AddRoutes([]rest.Route{{Method: http.MethodPost, Path: ramp.PathResult, Handler: h.Result},
 			{Method: http.MethodPost, Path: ramp.PathValidate, Handler: h.Validate}})
 		configured := make(chan *http.Server, 1)
@@ -104,7 +105,7 @@ func settings(t *testing.T, row string) (list []string) {
 	if row == "" {
 		return nil
 	}
-	text := ramp.Must(os.ReadFile("../../../../docs/frameworks.md"))
+	text := must.Get(os.ReadFile("../../../../docs/frameworks.md"))(t)
 	line := regexp.MustCompile(`(?m)^\| ` + row + `\b.*\| (.*) \|$`).FindStringSubmatch(string(text))
 	if line == nil {
 		t.Fatalf("docs/frameworks.md has no row %q", row)
@@ -123,7 +124,7 @@ func TestTheTableHasTheSettingOfKratos(t *testing.T) {
 
 func TestTheTableHasTheSettingsOfFiber(t *testing.T) {
 	spaces := regexp.MustCompile(" +")
-	code := ramp.Must(os.ReadFile("../../../../examples/frameworks/fiber/main.go"))
+	code := must.Get(os.ReadFile("../../../../examples/frameworks/fiber/main.go"))(t)
 	example := spaces.ReplaceAllString(string(code), " ")
 	named := 0
 	for _, setting := range settings(t, "Fiber") {
@@ -173,14 +174,14 @@ func (g *game) apply(ctx context.Context, step ramp.Step) error {
 
 func newGame(t *testing.T, serve func(*testing.T, *ramp.Handler) *httptest.Server) *game {
 	t.Helper()
-	key := ramp.Must(ramp.TextKey("a key of these tests"))
-	signer := ramp.Must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
+	key := must.Get(ramp.TextKey("a key of these tests"))(t)
+	signer := must.Get(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))(t)
 	g := &game{t: t, key: key, gold: 1000, client: &http.Client{Transport: &http.Transport{}}}
 	store := &ramp.MemoryStore{Apply: g.apply}
-	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{Any: true}))
-	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Players: g, Store: store, Terms: terms, Key: key,
+	terms := must.Get(ramp.NewTerms(ramp.TermsConfig{Any: true}))(t)
+	handler := must.Get(ramp.NewHandler(ramp.HandlerConfig{Players: g, Store: store, Terms: terms, Key: key,
 		Signer: signer,
-		Logger: slog.New(slog.DiscardHandler)}))
+		Logger: slog.New(slog.DiscardHandler)}))(t)
 	server := serve(t, handler)
 	t.Cleanup(server.Close)
 	t.Cleanup(g.client.CloseIdleConnections)
@@ -196,9 +197,9 @@ var intent = ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble,
 // validate has a mint approved.
 func (g *game) validate(id uuid.UUID) {
 	g.t.Helper()
-	body := ramp.Must(json.Marshal(&ramp.ValidateRequest{UserSig: "0xabcd",
+	body := must.Get(json.Marshal(&ramp.ValidateRequest{UserSig: "0xabcd",
 		UserAddress: "0x00000000000000000000000000000000000000bb", ProjectID: "project-1",
-		Digest: sha256.Sum256(id[:]), UUID: id, Intent: intent}))
+		Digest: sha256.Sum256(id[:]), UUID: id, Intent: intent}))(g.t)
 	if status := g.post(http.MethodPost, ramp.PathValidate, body, nil); status != http.StatusOK || g.gold != 900 {
 		g.t.Fatalf("validate: HTTP %d, %d gold", status, g.gold)
 	}
@@ -220,7 +221,7 @@ func resultOf(id uuid.UUID) []byte {
 // post makes a call with a signature, unless it is a GET, and with more headers.
 func (g *game) post(method, path string, body []byte, more http.Header) (status int) {
 	g.t.Helper()
-	request := ramp.Must(http.NewRequestWithContext(g.t.Context(), method, g.url+path, bytes.NewReader(body)))
+	request := must.Get(http.NewRequestWithContext(g.t.Context(), method, g.url+path, bytes.NewReader(body)))(g.t)
 	request.Header = http.Header{"Content-Type": {"application/json"}}
 	if method == http.MethodPost {
 		request.Header.Set(ramp.HeaderHMAC, g.key.Sign(body))
@@ -230,7 +231,7 @@ func (g *game) post(method, path string, body []byte, more http.Header) (status 
 	for name, values := range more {
 		request.Header.Set(name, values[0])
 	}
-	answer := ramp.Must(g.client.Do(request))
+	answer := must.Get(g.client.Do(request))(g.t)
 	check(g.t, answer.Body.Close())
 	return answer.StatusCode
 }

@@ -323,7 +323,7 @@ var orderComparison = comparison{subject: "an order on SQLite, accept and finish
 			id := uuid.MustParse(c.UUID)
 			if _, err := store.Update(ctx, id, ramp.Accept(ramp.Session{ID: "hero-4821"}, &ramp.ValidateRequest{
 				UserAddress: c.UserAddress, ProjectID: c.ProjectID, Digest: ramp.Must(ramp.ParseDigest(c.Digest)),
-				UUID: id,
+				UUID:   id,
 				Intent: burn,
 			}, time.Now())); err != nil {
 				return err
