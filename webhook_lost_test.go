@@ -574,9 +574,9 @@ func TestACallIsAnsweredBeforeItsDeadline(t *testing.T) {
 					case "validate":
 						return handler.Answer(ctx, http.MethodPost, ramp.PathValidate, signed(t, validate), validate)
 					case "result":
-						return handler.Answer(ctx, http.MethodPost, ramp.PathResult, signed(result), result)
+						return handler.Answer(ctx, http.MethodPost, ramp.PathResult, signed(t, result), result)
 					default:
-						return handler.Answer(ctx, http.MethodGet, ramp.PathAssets, signed(nil), nil)
+						return handler.Answer(ctx, http.MethodGet, ramp.PathAssets, signed(t, nil), nil)
 					}
 				}
 				if hangs.endpoint == "result" {

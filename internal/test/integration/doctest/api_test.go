@@ -96,8 +96,8 @@ func TestThePromiseNamesEveryPackage(t *testing.T) {
 		assert.Equal(t, row[1], path.Base(path.Dir(row[2])))
 	}
 	assert.ElementsMatch(t, want, listed)
-	for _, file := range ramp.Must(filepath.Glob(filepath.Join(root, "testdata/api/*/*"))) {
-		there = append(there, filepath.ToSlash(ramp.Must(filepath.Rel(root, file))))
+	for _, file := range must.Get(filepath.Glob(filepath.Join(root, "testdata/api/*/*")))(t) {
+		there = append(there, filepath.ToSlash(must.Get(filepath.Rel(root, file))(t)))
 	}
 	assert.ElementsMatch(t, want, there)
 }
