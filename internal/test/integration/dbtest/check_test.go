@@ -14,6 +14,7 @@ import (
 	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/rampsql"
 )
 
@@ -207,8 +208,8 @@ func TestCheckRehearses(t *testing.T) {
 	} {
 		t.Run(string(c.dialect)+"/"+c.name, func(t *testing.T) {
 			p := newPlace(t, databaseOf(t, c.dialect), mode{params: c.params, only: c.only}, c.migration)
-			store := ramp.Must(rampsql.New(rampsql.Config{DB: p.db, Dialect: c.dialect, Apply: applyNothing,
-				TxOptions: &c.options}))
+			store := must.Get(rampsql.New(rampsql.Config{DB: p.db, Dialect: c.dialect, Apply: applyNothing,
+				TxOptions: &c.options}))(t)
 			err := store.Check(t.Context(), ramp.Testnet)
 			t.Log(err)
 			expectText(t, err, "ramp: check: ", c.want)
@@ -254,8 +255,8 @@ const notDurable = `warning="a crash or a failover can lose orders that were ans
 func checkLog(t *testing.T, p *place) string {
 	t.Helper()
 	var log strings.Builder
-	store := ramp.Must(rampsql.New(rampsql.Config{DB: p.db, Dialect: p.dialect, Apply: applyNothing,
-		Logger: slog.New(slog.NewTextHandler(&log, nil))}))
+	store := must.Get(rampsql.New(rampsql.Config{DB: p.db, Dialect: p.dialect, Apply: applyNothing,
+		Logger: slog.New(slog.NewTextHandler(&log, nil))}))(t)
 	check(t, store.Check(t.Context(), ramp.Mainnet))
 	var rows int
 	check(t, p.db.QueryRow("SELECT COUNT(*) FROM ramp_orders").Scan(&rows))
@@ -386,10 +387,10 @@ func TestCheckKeepsTestnetAndMainnetApart(t *testing.T) {
 		expectText(t, store.Check(t.Context(), ramp.Testnet),
 			"ramp: check: table ramp_orders has orders of mainnet, such as ")
 
-		terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{Any: true, ProjectID: "project", Network: ramp.Testnet}))
-		handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: terms,
+		terms := must.Get(ramp.NewTerms(ramp.TermsConfig{Any: true, ProjectID: "project", Network: ramp.Testnet}))(t)
+		handler := must.Get(ramp.NewHandler(ramp.HandlerConfig{Terms: terms,
 			Players: studio{db: p.db, dialect: p.dialect}, Store: store,
-			Key: ramp.Must(ramp.TextKey(hmacText)), Signer: ramp.Must(ramp.NewKeySigner(validatorKey))}))
+			Key: must.Get(ramp.TextKey(hmacText))(t), Signer: must.Get(ramp.NewKeySigner(validatorKey))(t)}))(t)
 		expectText(t, handler.Check(t.Context()), "orders of mainnet")
 	})
 }
@@ -458,10 +459,10 @@ func TestCheckWaitsAsUpdateDoes(t *testing.T) {
 		if p.tidb {
 			t.Skip("TiDB does not lock tables")
 		}
-		conn := ramp.Must(p.admin.Conn(t.Context()))
+		conn := must.Get(p.admin.Conn(t.Context()))(t)
 		defer conn.Close()
-		tx := ramp.Must(conn.BeginTx(t.Context(), nil))
-		ramp.Must(tx.Exec(fmt.Sprintf(d.lock, p.schema)))
+		tx := must.Get(conn.BeginTx(t.Context(), nil))(t)
+		must.Get(tx.Exec(fmt.Sprintf(d.lock, p.schema)))(t)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		start := time.Now()
@@ -470,7 +471,7 @@ func TestCheckWaitsAsUpdateDoes(t *testing.T) {
 		}
 		check(t, tx.Rollback())
 		if d.unlock != "" {
-			ramp.Must(conn.ExecContext(t.Context(), d.unlock))
+			must.Get(conn.ExecContext(t.Context(), d.unlock))(t)
 		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 // amountColumns has each kind of column in which a studio keeps amounts, and what is in it.
@@ -57,12 +58,12 @@ func TestAmountsAreReadFromColumns(t *testing.T) {
 			}
 			return
 		}
-		exact := ramp.Must(ramp.ParseAmount(want["exact"]))
+		exact := must.Get(ramp.ParseAmount(want["exact"]))(t)
 		run(t, p.db, "UPDATE amounts SET exact = 0")
 		if _, err := p.db.Exec("UPDATE amounts SET exact = exact + $1", exact); err != nil {
 			t.Error(err)
 		}
-		native := ramp.Must(pgx.Connect(t.Context(), p.dsn))
+		native := must.Get(pgx.Connect(t.Context(), p.dsn))(t)
 		defer native.Close(t.Context())
 		for column, text := range want { // in the binary format of pgx
 			var amount ramp.Amount

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	_ "github.com/jackc/pgx/v5/stdlib"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/rampsql"
 	"github.com/token-ramp/ramp-go/ramptest/storetest"
 	_ "modernc.org/sqlite"
@@ -144,7 +145,7 @@ const maxConns = 60 // of a test
 
 func open(t *testing.T, driver, dsn string) *sql.DB {
 	t.Helper()
-	db := ramp.Must(sql.Open(driver, dsn))
+	db := must.Get(sql.Open(driver, dsn))(t)
 	db.SetMaxOpenConns(maxConns)
 	db.SetMaxIdleConns(maxConns)
 	t.Cleanup(func() { check(t, db.Close()) })
@@ -153,7 +154,7 @@ func open(t *testing.T, driver, dsn string) *sql.DB {
 
 func run(t *testing.T, db *sql.DB, statements string) {
 	t.Helper()
-	ramp.Must(db.Exec(statements))
+	must.Get(db.Exec(statements))(t)
 }
 
 // equal fails the test unless what it got is what it wants.

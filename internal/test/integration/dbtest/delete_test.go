@@ -7,6 +7,7 @@ import (
 	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 // Only orders that finished before the limit are deleted, and never one that waits.
@@ -51,7 +52,7 @@ func TestDeletingFinishedOrders(t *testing.T) {
 			return err != nil
 		}
 		for _, direction := range []ramp.Direction{ramp.Mint, ramp.Burn} {
-			for ramp.Must(store.DeleteFinished(t.Context(), direction, limit)) > 0 {
+			for must.Get(store.DeleteFinished(t.Context(), direction, limit))(t) > 0 {
 			}
 			for of, orders := range all {
 				for name, o := range orders {
@@ -73,7 +74,7 @@ func TestDeletingGoesOnInParts(t *testing.T) {
 		store := newStore(t, p, applyNothing)
 		deleted := 0
 		for {
-			n := ramp.Must(store.DeleteFinished(t.Context(), ramp.Mint, day0.Add(24*time.Hour)))
+			n := must.Get(store.DeleteFinished(t.Context(), ramp.Mint, day0.Add(24*time.Hour)))(t)
 			if n > 1000 {
 				t.Errorf("%d orders were deleted at once", n)
 			}
@@ -109,10 +110,10 @@ func TestErasingASession(t *testing.T) {
 		old, older := placed("alice", long, true), placed("alice", 2*long, true)
 		kept := []order{placed("alice", time.Hour, true), placed("alice", long, false), placed("bob", long, true),
 			placed("Alice", long, true)}
-		n := ramp.Must(store.EraseSession(t.Context(), " alice ", time.Now().Add(-7*24*time.Hour)))
+		n := must.Get(store.EraseSession(t.Context(), " alice ", time.Now().Add(-7*24*time.Hour)))(t)
 		equal(t, "orders that were erased", n, 2)
-		first := ramp.Must(store.Order(t.Context(), old.id))
-		second := ramp.Must(store.Order(t.Context(), older.id))
+		first := must.Get(store.Order(t.Context(), old.id))(t)
+		second := must.Get(store.Order(t.Context(), older.id))(t)
 		if !strings.HasPrefix(first.SessionID, "erased-") || first.UserAddress != first.SessionID ||
 			second.SessionID != first.SessionID {
 			t.Errorf("the session is %q at %q, and %q", first.SessionID, first.UserAddress, second.SessionID)

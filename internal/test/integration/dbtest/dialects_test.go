@@ -19,6 +19,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/rampsql"
 	"github.com/token-ramp/ramp-go/ramptest/storetest"
 )
@@ -170,7 +171,7 @@ var databases = []database{
 			return sql.OpenDB(ramp.Must(mysql.NewConnector(config)))
 		},
 		shop: func(t *testing.T, p *place) string {
-			config := ramp.Must(mysql.ParseDSN(addressOf(t, envMySQL)))
+			config := must.Get(mysql.ParseDSN(addressOf(t, envMySQL)))(t)
 			config.DBName = p.schema
 			return "mysql:" + config.FormatDSN()
 		},
@@ -221,8 +222,8 @@ func TestADialectIsARow(t *testing.T) {
 		}
 	}
 	asks := regexp.MustCompile(`\b[dD]ialect [!=]= rampsql\.|switch .*\b[dD]ialect \{`)
-	for _, file := range ramp.Must(filepath.Glob("*_test.go")) {
-		for n, line := range strings.Split(string(ramp.Must(os.ReadFile(file))), "\n") {
+	for _, file := range must.Get(filepath.Glob("*_test.go"))(t) {
+		for n, line := range strings.Split(string(must.Get(os.ReadFile(file))(t)), "\n") {
 			if asks.MatchString(line) && !strings.Contains(line, "regexp") {
 				t.Errorf("%s:%d asks for the dialect: add a field to database in dialects_test.go", file, n+1)
 			}
@@ -300,7 +301,7 @@ func createOnPostgreSQL(t *testing.T, p *place, schema string) {
 	run(t, admin, "BEGIN; SET LOCAL search_path = "+name+";"+schema+
 		"GRANT USAGE ON SCHEMA "+name+" TO "+name+";"+
 		fmt.Sprintf(p.grant, name, "SELECT, INSERT, UPDATE")+"; COMMIT")
-	u := ramp.Must(url.Parse(address))
+	u := must.Get(url.Parse(address))(t)
 	u.User = url.UserPassword(name, "test")
 	query := u.Query()
 	query.Set("search_path", name)
@@ -310,7 +311,7 @@ func createOnPostgreSQL(t *testing.T, p *place, schema string) {
 
 func createOnMySQL(t *testing.T, p *place, schema string) {
 	t.Helper()
-	config, name := ramp.Must(mysql.ParseDSN(addressOf(t, envMySQL))), p.schema
+	config, name := must.Get(mysql.ParseDSN(addressOf(t, envMySQL)))(t), p.schema
 	config.MultiStatements = true
 	admin := open(t, p.driver, config.FormatDSN())
 	p.admin = admin

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/rampsql"
 )
 
@@ -25,16 +26,16 @@ const formats = "../../../../testdata/formats/"
 // orderOf reads an order in its JSON form.
 func orderOf(t *testing.T, file string) (o ramp.Order) {
 	t.Helper()
-	check(t, json.Unmarshal(ramp.Must(os.ReadFile(file)), &o))
+	check(t, json.Unmarshal(must.Get(os.ReadFile(file))(t), &o))
 	return o
 }
 
 // contents returns the rows of the orders without their random claims.
 func contents(t *testing.T, p *place) (rows []string) {
 	t.Helper()
-	list := ramp.Must(p.db.Query("SELECT * FROM ramp_orders ORDER BY uuid"))
+	list := must.Get(p.db.Query("SELECT * FROM ramp_orders ORDER BY uuid"))(t)
 	defer list.Close()
-	columns := ramp.Must(list.Columns())
+	columns := must.Get(list.Columns())(t)
 	for list.Next() {
 		values := make([]sql.NullString, len(columns))
 		into := make([]any, len(values))
@@ -58,7 +59,7 @@ func contents(t *testing.T, p *place) (rows []string) {
 // newPlaceOf creates a place with the tables and orders of a format, and brings them up to this release.
 func newPlaceOf(t *testing.T, d database, format string) *place {
 	t.Helper()
-	text := ramp.Must(os.ReadFile(filepath.Join(formats, format, strings.ToLower(d.name)+".sql")))
+	text := must.Get(os.ReadFile(filepath.Join(formats, format, strings.ToLower(d.name)+".sql")))(t)
 	p := newPlace(t, d, d.modes[0], "DROP TABLE ramp_orders; DROP TABLE ramp_refusals;", string(text))
 	p.migrate(t)
 	return p
@@ -67,13 +68,13 @@ func newPlaceOf(t *testing.T, d database, format string) *place {
 // migrate runs the migrations as a deployment does.
 func (p *place) migrate(t *testing.T) {
 	t.Helper()
-	conn := ramp.Must(p.administrator().Conn(t.Context()))
+	conn := must.Get(p.administrator().Conn(t.Context()))(t)
 	defer conn.Close()
 	if p.enter != "" {
-		ramp.Must(conn.ExecContext(t.Context(), fmt.Sprintf(p.enter, p.schema)))
+		must.Get(conn.ExecContext(t.Context(), fmt.Sprintf(p.enter, p.schema)))(t)
 	}
-	for _, statement := range p.dialect.Migrations(ramp.Must(p.dialect.Version(t.Context(), conn))) {
-		ramp.Must(conn.ExecContext(t.Context(), statement))
+	for _, statement := range p.dialect.Migrations(must.Get(p.dialect.Version(t.Context(), conn))(t)) {
+		must.Get(conn.ExecContext(t.Context(), statement))(t)
 	}
 }
 
@@ -81,7 +82,7 @@ func (p *place) migrate(t *testing.T) {
 // as the newest.
 func TestThisReleaseReadsTheTablesOfEveryRelease(t *testing.T) {
 	const newest = "1"
-	directories := ramp.Must(os.ReadDir(formats))
+	directories := must.Get(os.ReadDir(formats))(t)
 	for _, d := range databases {
 		for _, directory := range directories {
 			t.Run(d.name+"/"+directory.Name(), func(t *testing.T) {
@@ -89,14 +90,14 @@ func TestThisReleaseReadsTheTablesOfEveryRelease(t *testing.T) {
 				store := newStore(t, p, applyNothing)
 				check(t, store.Check(t.Context(), ""))
 				before := contents(t, p)
-				documents := ramp.Must(filepath.Glob(filepath.Join(formats, directory.Name(), "order-*.json")))
+				documents := must.Get(filepath.Glob(filepath.Join(formats, directory.Name(), "order-*.json")))(t)
 				if len(before) != len(documents) {
 					t.Fatalf("%d rows and %d documents", len(before), len(documents))
 				}
 				fresh := newPlace(t, d, d.modes[0])
 				for _, document := range documents {
 					want := orderOf(t, document)
-					if got := ramp.Must(store.Order(t.Context(), want.UUID)); !got.Equal(want) {
+					if got := must.Get(store.Order(t.Context(), want.UUID))(t); !got.Equal(want) {
 						t.Errorf("%+v is stored, not %+v", got, want)
 					}
 					replay(t, newStore(t, fresh, applyNothing), want)
@@ -154,10 +155,10 @@ func TestThisReleaseEndsTheOrdersOfEveryRelease(t *testing.T) {
 		"abandon": func(ramp.Order) ramp.Transition { return ramp.Abandon("bob: case 17", day0) },
 		"settled": func(o ramp.Order) ramp.Transition { return ramp.Settled("by mail", resultOf(o, failure)) },
 	}
-	for _, directory := range ramp.Must(os.ReadDir(formats)) {
+	for _, directory := range must.Get(os.ReadDir(formats))(t) {
 		format := directory.Name()
 		var orders []ramp.Order
-		for _, document := range ramp.Must(filepath.Glob(filepath.Join(formats, format, "order-*.json"))) {
+		for _, document := range must.Get(filepath.Glob(filepath.Join(formats, format, "order-*.json")))(t) {
 			orders = append(orders, orderOf(t, document))
 		}
 		later := addedAfter(t, format)
@@ -211,8 +212,8 @@ func inMemory(t *testing.T, orders []ramp.Order) ramp.Store {
 func addedAfter(t *testing.T, format string) (fields []string) {
 	t.Helper()
 	var documents string
-	for _, document := range ramp.Must(filepath.Glob(filepath.Join(formats, format, "order-*.json"))) {
-		documents += string(ramp.Must(os.ReadFile(document)))
+	for _, document := range must.Get(filepath.Glob(filepath.Join(formats, format, "order-*.json")))(t) {
+		documents += string(must.Get(os.ReadFile(document))(t))
 	}
 	order := reflect.TypeFor[ramp.Order]()
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[ramp.ValidateRequest]()) {

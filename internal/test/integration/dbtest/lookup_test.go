@@ -16,6 +16,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/rampsql"
 )
 
@@ -26,7 +27,7 @@ var day0 = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func take(t *testing.T, store ramp.Store, id uuid.UUID, next ramp.Transition) {
 	t.Helper()
-	ramp.Must(store.Update(context.Background(), id, next))
+	must.Get(store.Update(context.Background(), id, next))(t)
 }
 
 func acceptAt(o order, at time.Time) ramp.Transition {
@@ -46,14 +47,14 @@ func TestAnOrderByItsUUID(t *testing.T) {
 			return step, err
 		})
 		take(t, store, o.id, ramp.Finish(o.report(success), day0.Add(time.Minute)))
-		got := ramp.Must(store.Order(t.Context(), o.id))
+		got := must.Get(store.Order(t.Context(), o.id))(t)
 		if got.UUID != o.id || got.Network != ramp.Testnet || got.State != ramp.OrderSucceeded ||
 			got.Direction != ramp.Burn || len(got.Assets) != 1 ||
 			got.TxHash != txHashOf(got.UUID) || !got.AcceptedAt.Equal(day0) ||
 			!got.FinishedAt.Equal(day0.Add(time.Minute)) || got.AcceptedAt.Location() != time.UTC {
 			t.Errorf("the order is %+v", got)
 		}
-		by := ramp.Must(store.OrderByTransaction(t.Context(), common.HexToHash(txHashOf(o.id))))
+		by := must.Get(store.OrderByTransaction(t.Context(), common.HexToHash(txHashOf(o.id))))(t)
 		equal(t, "the order of a transaction", by.UUID, o.id)
 		if _, err := store.OrderByTransaction(t.Context(), common.Hash{1}); !errors.Is(err, ramp.ErrOrderUnknown) {
 			t.Errorf("of an unknown transaction: %v", err)
@@ -66,7 +67,7 @@ func pages(t *testing.T, size int, next func(ramp.OrderPage) ([]ramp.Order, erro
 	t.Helper()
 	page := ramp.OrderPage{Limit: size}
 	for {
-		orders := ramp.Must(next(page))
+		orders := must.Get(next(page))(t)
 		if len(orders) == 0 {
 			return ids
 		}
@@ -217,7 +218,7 @@ func TestOrdersThatEndedBetweenTwoTimes(t *testing.T) {
 func TestLookUpsUseTheirIndexes(t *testing.T) {
 	rows := 5000
 	if text := os.Getenv("RAMP_TEST_ROWS"); text != "" {
-		rows = ramp.Must(strconv.Atoi(text))
+		rows = must.Get(strconv.Atoi(text))(t)
 	}
 	eachDatabase(t, func(t *testing.T, p *place) {
 		ctx := t.Context()
@@ -293,9 +294,9 @@ func TestAnOrderEndsByItsPrimaryKey(t *testing.T) {
 // explain returns the database's plan for a query.
 func (p *place) explain(t *testing.T, query string, args []any) string {
 	t.Helper()
-	rows := ramp.Must(p.db.Query(p.database.explain+query, args...))
+	rows := must.Get(p.db.Query(p.database.explain+query, args...))(t)
 	defer rows.Close()
-	columns := ramp.Must(rows.Columns())
+	columns := must.Get(rows.Columns())(t)
 	var plan []string
 	for rows.Next() {
 		values, into := make([]sql.NullString, len(columns)), make([]any, len(columns))
@@ -319,7 +320,7 @@ func fill(t *testing.T, p *place, n int) {
 	t.Helper()
 	digest := "0x" + strings.Repeat("ab", 32)
 	written := func(intent ramp.Intent) string {
-		return string(ramp.Must(json.Marshal(intent)))
+		return string(must.Get(json.Marshal(intent))(t))
 	}
 	toMint, toBurn := written(mint("gold", 5)), written(burn("gold", 5))
 	const part = 1000

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/internal/test/nextrelease"
 	"github.com/token-ramp/ramp-go/internal/test/racedetector"
 	"github.com/token-ramp/ramp-go/rampsql"
@@ -67,9 +68,9 @@ func TestBesideTheNextRelease(t *testing.T) {
 		output(t, copied, nil, "go", "test", "-short", "-run", "Order|Release", ".")
 	})
 	for _, d := range databases {
-		for _, format := range ramp.Must(os.ReadDir(formats)) {
+		for _, format := range must.Get(os.ReadDir(formats))(t) {
 			t.Run(d.name+"/"+format.Name(), func(t *testing.T) {
-				text := ramp.Must(os.ReadFile(filepath.Join(formats, format.Name(), strings.ToLower(d.name)+".sql")))
+				text := must.Get(os.ReadFile(filepath.Join(formats, format.Name(), strings.ToLower(d.name)+".sql")))(t)
 				p := newPlace(t, d, d.modes[0], "DROP TABLE ramp_orders; DROP TABLE ramp_refusals;", string(text))
 				if release := os.Getenv(envRelease); release == "" { // this one is the release before
 					p.migrate(t)
@@ -88,7 +89,7 @@ func deploy(t *testing.T, p *place, next, migrate string) {
 	k := kitHoldings{p}
 	check(t, k.give(t.Context(), "alice", "gold", gold))
 	before := newStore(t, p, k.move)
-	setting := string(ramp.Must(json.Marshal(served{p.driver, p.dsn, p.dialect})))
+	setting := string(must.Get(json.Marshal(served{p.driver, p.dsn, p.dialect}))(t))
 	checked := func() string { // without its warnings
 		_, result, _ := strings.Cut(output(t, ".", []string{envCheck + "=" + setting}, next), "checked: ")
 		return strings.TrimSpace(result)
@@ -101,10 +102,10 @@ func deploy(t *testing.T, p *place, next, migrate string) {
 		minted, burned := newOrder("alice", mint("gold", 3)), newOrder("alice", burn("gold", 5))
 		for _, o := range []order{minted, burned} {
 			take(t, begin, o.id, remembering(o.accept()))
-			step := ramp.Must(end.Update(t.Context(), o.id, o.accept()))
+			step := must.Get(end.Update(t.Context(), o.id, o.accept()))(t)
 			equal(t, "whether a repeat is new to the other release", step.New, false)
 			take(t, end, o.id, o.finish(success))
-			step = ramp.Must(begin.Update(t.Context(), o.id, o.finish(success)))
+			step = must.Get(begin.Update(t.Context(), o.id, o.finish(success)))(t)
 			equal(t, "whether a repeat of the end is new to the other release", step.New, false)
 		}
 		losses.Add(3)
@@ -126,14 +127,14 @@ func deploy(t *testing.T, p *place, next, migrate string) {
 
 	// What the next release has stored with an order is there when this one has ended it.
 	take(t, before, remembered.id, remembered.finish(success))
-	_ = ramp.Must(after.Update(t.Context(), remembered.id, func(stored *ramp.Order) (ramp.Step, error) {
-		text := string(ramp.Must(json.Marshal(stored)))
+	_ = must.Get(after.Update(t.Context(), remembered.id, func(stored *ramp.Order) (ramp.Step, error) {
+		text := string(must.Get(json.Marshal(stored))(t))
 		if stored != nil && !strings.Contains(text, `"memo":"for alice"`) {
 			t.Errorf("the next release reads %s, without its memo", text)
 		}
 		return remembered.finish(success)(stored)
-	}))
-	equal(t, "gold", ramp.Must(k.balance(t.Context(), "alice", "gold")), gold+wins.Load()-losses.Load()-1)
+	}))(t)
+	equal(t, "gold", must.Get(k.balance(t.Context(), "alice", "gold"))(t), gold+wins.Load()-losses.Load()-1)
 }
 
 // remembering lets a new order have the field of the next release, which this one keeps.

@@ -9,11 +9,12 @@ import (
 	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 // The statements of docs/players-and-items.md count the orders that wait.
 func TestThePageAboutPlayersCountsWhatWaits(t *testing.T) {
-	page := string(ramp.Must(os.ReadFile("../../../../docs/players-and-items.md")))
+	page := string(must.Get(os.ReadFile("../../../../docs/players-and-items.md"))(t))
 	_, block, found := strings.Cut(page, "```sql\n")
 	block, _, closed := strings.Cut(block, "```")
 	statements := strings.Split(strings.TrimSpace(block), "\n")
@@ -62,7 +63,7 @@ func TestARowThatIsSavedWholeUndoesAMint(t *testing.T) {
 			eachDatabase(t, func(t *testing.T, p *place) {
 				store := newStore(t, p, func(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 					for _, a := range step.Effect.Assets {
-						delta := ramp.Must(step.Effect.Delta(a).Int64())
+						delta := must.Get(step.Effect.Delta(a).Int64())(t)
 						if _, err := tx.ExecContext(ctx, bind(p.dialect,
 							"UPDATE characters SET gold = gold + ?, version = version + 1 WHERE id = 'alice'"),
 							delta); err != nil {
@@ -79,7 +80,7 @@ func TestARowThatIsSavedWholeUndoesAMint(t *testing.T) {
 				load()
 				o := newOrder("alice", mint("gold", 300))
 				take(t, store, o.id, o.accept())
-				ramp.Must(p.db.Exec(bind(p.dialect, c.save), gold+17, version)) // she has earned 17
+				must.Get(p.db.Exec(bind(p.dialect, c.save), gold+17, version))(t) // she has earned 17
 				load()
 				equal(t, "gold", gold, c.gold)
 			}, "CREATE TABLE characters (id VARCHAR(64) PRIMARY KEY, gold BIGINT NOT NULL, version BIGINT NOT NULL);"+
@@ -109,7 +110,7 @@ func TestAGiveBackReturnsTheLotsThatWereTaken(t *testing.T) {
 		take(t, store, o.id, o.accept())
 		owned := func() (text string) {
 			t.Helper()
-			rows := ramp.Must(p.db.Query("SELECT expires FROM lots WHERE order_id = '' ORDER BY expires"))
+			rows := must.Get(p.db.Query("SELECT expires FROM lots WHERE order_id = '' ORDER BY expires"))(t)
 			defer rows.Close()
 			for rows.Next() {
 				var expires string
@@ -169,7 +170,7 @@ func TestOldNamesAreReadAsTheNewOnes(t *testing.T) {
 // held returns all balances.
 func held(t *testing.T, p *place) string {
 	t.Helper()
-	rows := ramp.Must(p.db.Query("SELECT session_id, asset, amount FROM holdings ORDER BY session_id"))
+	rows := must.Get(p.db.Query("SELECT session_id, asset, amount FROM holdings ORDER BY session_id"))(t)
 	defer rows.Close()
 	var all []string
 	for rows.Next() {
@@ -191,7 +192,7 @@ func TestALockedRowKeepsOrdersFromBeingApproved(t *testing.T) {
 		}
 		counted := make(chan int, 1)
 		change := func() {
-			tx := ramp.Must(p.db.Begin())
+			tx := must.Get(p.db.Begin())(t)
 			var id string
 			check(t, tx.QueryRow(lock).Scan(&id))
 			var n int

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 type moves = map[uuid.UUID][]string
@@ -31,8 +32,8 @@ func TestEveryTextIsStored(t *testing.T) {
 				o.intent.TargetCandidate = json.RawMessage(`{"한":1}`)
 				for _, next := range []ramp.Transition{o.accept(), ramp.Abandon(reason, time.Now()),
 					o.finish(failure)} {
-					ramp.Must(store.Update(t.Context(), o.id, next))
-					got := ramp.Must(store.Order(t.Context(), o.id))
+					must.Get(store.Update(t.Context(), o.id, next))(t)
+					got := must.Get(store.Order(t.Context(), o.id))(t)
 					if got.SessionID != longest || got.ProjectID != quotes || got.UserAddress != longest ||
 						len(got.Assets) != 1 || got.Assets[0].ID != asset || got.State == ramp.OrderAbandoned &&
 						got.Reason != reason {
@@ -44,9 +45,9 @@ func TestEveryTextIsStored(t *testing.T) {
 					o := newOrder("bob", mint("gold", 5))
 					o.project = "p" + string(c)
 					want[o.id] = o.project
-					ramp.Must(store.Update(t.Context(), o.id, o.accept()))
+					must.Get(store.Update(t.Context(), o.id, o.accept()))(t)
 				}
-				waiting := ramp.Must(store.SessionOrders(t.Context(), "bob", ramp.OrderPage{Limit: 1000}))
+				waiting := must.Get(store.SessionOrders(t.Context(), "bob", ramp.OrderPage{Limit: 1000}))(t)
 				equal(t, "orders that are stored", len(waiting), len(want))
 				for _, o := range waiting {
 					equal(t, "the stored project", o.ProjectID, want[o.UUID])
@@ -69,13 +70,13 @@ func TestADamagedRowIsOursToBlame(t *testing.T) {
 		}
 		w.expect(w.result(paid, success), "200")
 		store := func(o order, column, value string) {
-			ramp.Must(p.db.Exec(bind(p.dialect, "UPDATE ramp_orders SET "+column+" = ? WHERE uuid = ?"), value,
-				o.id.String()))
+			must.Get(p.db.Exec(bind(p.dialect, "UPDATE ramp_orders SET "+column+" = ? WHERE uuid = ?"), value,
+				o.id.String()))(t)
 		}
 		store(paid, "intent", "")
 		_, err := w.store.Update(t.Context(), whole.id, ramp.Finish(whole.reportBy(txHashOf(paid.id), success), day0))
 		expectTaken(t, err, whole, paid)
-		good := ramp.Must(json.Marshal(damaged.intent))
+		good := must.Get(json.Marshal(damaged.intent))(t)
 		for value, c := range map[string]struct{ column, good, problem string }{
 			"0x12":              {"digest", damaged.digest.String(), "digest"},
 			`{"method":"mint"}`: {"intent", string(good), "is not an order"},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
@@ -20,7 +21,7 @@ func TestTheEmulatorFindsAnApplyOnTheDatabaseHandle(t *testing.T) {
 		s := studio{db: p.db, dialect: p.dialect}
 		onHandle := func(ctx context.Context, _ *sql.Tx, step ramp.Step) error {
 			for _, a := range step.Effect.Assets {
-				delta := ramp.Must(step.Effect.Delta(a).Int64())
+				delta := must.Get(step.Effect.Delta(a).Int64())(t)
 				check(t, s.move(ctx, p.db, step.Order.UUID, step.Order.SessionID, step.Effect.Kind, a.ID, delta))
 			}
 			return nil
@@ -76,23 +77,23 @@ func TestTheEmulatorFindsAnApplyThatCommits(t *testing.T) {
 // play plays one order of a player against a game, and returns what the books found.
 func play(t *testing.T, game http.Handler, player string, mint bool) []*ramptest.Imbalance {
 	t.Helper()
-	key := ramp.Must(ramp.TextKey(hmacText))
-	signer := ramp.Must(ramp.NewKeySigner(validatorKey))
-	service := ramp.Must(ramptest.New(ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(),
-		Handler: game, Books: ramptest.BooksReport, Settle: -1}))
+	key := must.Get(ramp.TextKey(hmacText))(t)
+	signer := must.Get(ramp.NewKeySigner(validatorKey))(t)
+	service := must.Get(ramptest.New(ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(),
+		Handler: game, Books: ramptest.BooksReport, Settle: -1}))(t)
 	defer service.Close()
-	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, HTTPClient: service.Client()}))
+	client := must.Get(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, HTTPClient: service.Client()}))(t)
 	session := ramp.Session{ID: player, Token: ramp.NewAccessToken("token of " + player)}
 	item := func(amount int64) []ramp.Item {
 		return []ramp.Item{{ID: "gold", Amount: ramp.NewAmount(amount), IconURL: "https://example.com/gold.png"}}
 	}
-	started := ramp.Must(client.Initialize(t.Context(), ramp.InitializeRequest{Intent: ramp.InitializeIntent{
-		Network: ramp.Testnet, ProjectID: "project", Token: token, Materials: item(100), Outputs: item(80)}}))
+	started := must.Get(client.Initialize(t.Context(), ramp.InitializeRequest{Intent: ramp.InitializeIntent{
+		Network: ramp.Testnet, ProjectID: "project", Token: token, Materials: item(100), Outputs: item(80)}}))(t)
 	order := service.Burn
 	if mint {
 		order = service.Mint
 	}
-	ramp.Must(order(t.Context(), started.UUID, session, ramp.NewAmount(1)))
+	must.Get(order(t.Context(), started.UUID, session, ramp.NewAmount(1)))(t)
 	service.Advance(time.Minute)
 	return service.Imbalances()
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 // Round trips are the cost of an order if the database is on another machine.
@@ -34,7 +35,7 @@ func TestRoundTrips(t *testing.T) {
 						next ramp.Transition
 					}{{"accept", o.accept()}, {"repeat", o.accept()}, {"finish", o.finish(failure)}} {
 						before := int(trips.Load())
-						ramp.Must(store.Update(t.Context(), o.id, step.next))
+						must.Get(store.Update(t.Context(), o.id, step.next))(t)
 						n := int(trips.Load()) - before
 						if warm {
 							continue
@@ -46,7 +47,7 @@ func TestRoundTrips(t *testing.T) {
 					}
 					o = newOrder("alice", mint("gold", 5))
 					before := int(trips.Load())
-					ramp.Must(moving.Update(t.Context(), o.id, o.accept()))
+					must.Get(moving.Update(t.Context(), o.id, o.accept()))(t)
 					if n := int(trips.Load()) - before - d.trips["accept"]; !warm {
 						t.Logf("a statement of Apply with an argument: %d round trips", n)
 						want := 1
