@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reflect"
 	"runtime"
 	"strings"
 	"sync"
@@ -116,7 +117,7 @@ func (k *trial) roundTrip() {
 		p.give("gold", 100)
 		for _, e := range endings {
 			r := e.request(gold(4))
-			r.UserAddress, r.ProjectID = "0xÄ", "プロジェクト <&>"
+			inUnicode(r)
 			side := &r.Intent.To
 			if r.Intent.Type == ramp.Disassemble {
 				side = &r.Intent.From
@@ -135,6 +136,17 @@ func (k *trial) roundTrip() {
 			}
 			d.take("a validate in Unicode with an amount of 200 digits", d.accepts())
 			d.take("the end of "+e.name+" in Unicode", e.end(d))
+		}
+	}
+}
+
+// inUnicode sets each text of a validate call that an order stores.
+func inUnicode(r *ramp.ValidateRequest) {
+	order := reflect.TypeFor[ramp.Order]()
+	for _, field := range reflect.VisibleFields(reflect.TypeOf(*r)) {
+		stored, known := order.FieldByName(field.Name)
+		if known && stored.Type == field.Type && field.Type.Kind() == reflect.String {
+			reflect.ValueOf(r).Elem().FieldByIndex(field.Index).SetString("プロジェクト <&> Ä")
 		}
 	}
 }
