@@ -122,51 +122,20 @@ func (m *amountMatcher) isFee(e *ChainEvent, main *candidate) bool {
 // transaction. It matches an event and an order only if neither has another
 // partner. Orders that have lost their transaction to another are in its finding.
 func (m *amountMatcher) resolve(waiting, withoutHash []ramp.Order, lost map[uuid.UUID]bool) {
-	events := m.candidates
-	slices.SortStableFunc(events,
+	slices.SortStableFunc(m.candidates,
 		func(a, b candidate) int { return inChainOrder(a.ChainEvent, b.ChainEvent) })
-	partners := map[uuid.UUID][]int{}
-	for i, e := range events {
+	partners := map[uuid.UUID][]int{} // of each order, which candidates it fits
+	for i, e := range m.candidates {
 		for _, o := range e.orders {
 			partners[o.UUID] = append(partners[o.UUID], i)
 		}
 	}
-	reached := make([]bool, len(events))
-	for i := range events {
-		var group []ChainEvent
-		var orders []ramp.Order
-		late, certain, members := false, false, map[uuid.UUID]bool{}
-		for rest := []int{i}; len(rest) > 0; { // everything that is connected
-			n := rest[0]
-			if rest = rest[1:]; reached[n] {
-				continue
-			}
-			reached[n] = true
-			group, late = append(group, events[n].ChainEvent), late || events[n].late
-			certain = certain || !slices.ContainsFunc(events[n].orders, m.isOpen)
-			for _, o := range events[n].orders {
-				if !members[o.UUID] {
-					members[o.UUID], orders = true, append(orders, o)
-					rest = append(rest, partners[o.UUID]...)
-				}
-			}
-		}
-		slices.SortFunc(group, inChainOrder)
-		if len(group) > 0 {
-			m.group(group, orders, late, certain)
-		}
-	}
+	m.resolveGroups(partners)
 	for _, o := range waiting {
 		if t := m.catalog.Order(o); m.findings.uncompared(t) {
 			m.findings.addUncompared(t)
 		} else if partners[o.UUID] == nil && !lost[o.UUID] {
-			detail := "no event of its user fits: nothing happened on the chain"
-			if e, found := m.tooEarly[o.UUID]; found {
-				age := o.AcceptedAt.Sub(e.Time).Round(time.Minute)
-				detail = fmt.Sprintf("no event of its user fits, unless the clock of the server was ahead: "+
-					"transaction %s is %s older than the order", e.TxHash, age)
-			}
-			m.findings.add(WaitsWithoutEvent, "", detail, nil, o)
+			m.findings.add(WaitsWithoutEvent, "", m.whyWithoutEvent(&o), nil, o)
 		}
 	}
 	for _, o := range withoutHash {
@@ -175,6 +144,48 @@ func (m *amountMatcher) resolve(waiting, withoutHash []ramp.Order, lost map[uuid
 				"its result had no transaction hash, and no event of its user fits", nil, o)
 		}
 	}
+}
+
+// resolveGroups judges candidates and orders together if they are connected: an event and the orders that
+// it fits, the other events that these fit, and so on.
+func (m *amountMatcher) resolveGroups(partners map[uuid.UUID][]int) {
+	reached := make([]bool, len(m.candidates))
+	for i := range m.candidates {
+		var events []ChainEvent
+		var orders []ramp.Order
+		late, certain, members := false, false, map[uuid.UUID]bool{}
+		for rest := []int{i}; len(rest) > 0; {
+			n := rest[0]
+			if rest = rest[1:]; reached[n] {
+				continue
+			}
+			reached[n] = true
+			c := &m.candidates[n]
+			events, late = append(events, c.ChainEvent), late || c.late
+			certain = certain || !slices.ContainsFunc(c.orders, m.isOpen)
+			for _, o := range c.orders {
+				if !members[o.UUID] {
+					members[o.UUID], orders = true, append(orders, o)
+					rest = append(rest, partners[o.UUID]...)
+				}
+			}
+		}
+		slices.SortFunc(events, inChainOrder)
+		if len(events) > 0 {
+			m.group(events, orders, late, certain)
+		}
+	}
+}
+
+// whyWithoutEvent describes an order that waits and has no event.
+func (m *amountMatcher) whyWithoutEvent(o *ramp.Order) string {
+	e, found := m.tooEarly[o.UUID]
+	if !found {
+		return "no event of its user fits: nothing happened on the chain"
+	}
+	age := o.AcceptedAt.Sub(e.Time).Round(time.Minute)
+	return fmt.Sprintf("no event of its user fits, unless the clock of the server was ahead: "+
+		"transaction %s is %s older than the order", e.TxHash, age)
 }
 
 // group judges events and orders that may belong together. certain reports whether one of the

@@ -81,8 +81,9 @@ type Config struct {
 }
 
 // OrderLister is a [ramp.Store] that also lists its orders, such as rampsql.Store, whose methods
-// say what these do. They lock nothing and write nothing. If it also has the method Refusals of
-// rampsql.Store, the books say why the result of an order was refused.
+// say what these do. They lock nothing and write nothing. If it also has the methods Refusals and
+// CountRefused of rampsql.Store, the books and the commands of package support say whose end was
+// refused, and why.
 type OrderLister interface {
 	Order(ctx context.Context, id uuid.UUID) (ramp.Order, error)
 	Ended(ctx context.Context, from, to time.Time, page ramp.OrderPage) ([]ramp.Order, error)

@@ -230,6 +230,8 @@ func TestACommandThatIsUsedWronglySaysHow(t *testing.T) {
 	_, err := rig.RunCommand(t, poor, "list")
 	assert.EqualError(t, err, "ramp: Config.Store must be a rampbooks.OrderLister")
 	poor = ramp.Must(rig.NewOffice(rig.Config{Store: s.Store}))
+	_, err = rig.RunCommand(t, poor, "finish", "-fitting")
+	assert.EqualError(t, err, "ramp: Config.Books is required with -fitting")
 	_, err = rig.RunCommand(t, poor, "list", "-player", "alice")
 	assert.EqualError(t, err, "ramp: Config.Sessions is required to list the orders of a player")
 }

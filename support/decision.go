@@ -25,7 +25,7 @@ type Decision struct {
 	// WithoutEvidence gives back although the chain could not show that nothing happened, which may
 	// pay twice, too: the node is behind, unreachable, not configured or of an unknown network, or
 	// lists nothing of what is known to have happened. A transaction that the chain does show still
-	// counts. It also erases a player without a node; see [Orders.EraseSession].
+	// counts. It also erases a player without Books; see [Orders.EraseSession].
 	WithoutEvidence bool
 
 	// Early abandons an order that has not waited for 13 hours, although its transaction may still

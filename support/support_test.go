@@ -16,6 +16,7 @@ import (
 
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/test/rig"
+	"github.com/token-ramp/ramp-go/rampbooks"
 	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/support"
@@ -161,4 +162,14 @@ func refuses(t *testing.T, err error, hash common.Hash) {
 	var candidate *support.CandidateError
 	require.ErrorAs(t, err, &candidate)
 	assert.Equal(t, hash, candidate.Candidate.Hash)
+}
+
+// A typed nil is no books: they would panic when a player is erased.
+func TestBooksThatAreNilAreRefused(t *testing.T) {
+	_, err := support.New(support.Config{Store: new(ramp.MemoryStore), Books: (*rampbooks.Reconciler)(nil)})
+	assert.EqualError(t, err, "ramp: Config.Books must not be a nil *rampbooks.Reconciler")
+	_, err = rampbooks.New(rampbooks.Config{Store: (*rig.Store)(nil)})
+	assert.EqualError(t, err, "ramp: Config.Store must not be a nil *rig.Store")
+	_, err = rampbooks.New(rampbooks.Config{})
+	assert.EqualError(t, err, "ramp: Config.Store is required")
 }

@@ -1,7 +1,9 @@
 package support_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"testing"
 	"time"
 
@@ -100,4 +102,32 @@ func TestAnErasedPlayerChangesNothing(t *testing.T) {
 		}
 		assert.Equal(t, before, figures(), name)
 	}
+}
+
+// books cannot keep matches.
+type books struct {
+	support.Books
+	kept []ramp.Order // that KeepMatches was asked for
+}
+
+func (b *books) KeepMatches(_ context.Context, orders []ramp.Order, who, reason string) error {
+	b.kept = append(b.kept, orders...)
+	return errors.New(who + ": " + reason)
+}
+
+// What the books could not keep would be lost for ever.
+func TestAPlayerIsErasedOnlyAfterTheBooksHaveKeptWhatTheyNeed(t *testing.T) {
+	_, store, n := rig.NewOfficeOnNode(t, 1000*time.Hour, rig.Paid)
+	store.MintOn(t, n, rig.Token, rig.HoursAgo(300), 490) // which says its transaction itself
+	abandoned := store.AbandonedAndMinted(t, n, rig.HoursAgo(200))
+	fake := new(books)
+	orders := ramp.Must(support.New(support.Config{Store: store, Books: fake, Logger: rig.Quiet,
+		Now: func() time.Time { return rig.Now }}))
+	why := support.Decision{Who: "dora", Reason: "case 4"}
+	erased, err := orders.EraseSession(t.Context(), "session-1", rig.HoursAgo(7*24), why)
+	assert.ErrorContains(t, err, "ramp: erase a session: dora: case 4")
+	assert.Zero(t, erased)
+	require.Len(t, fake.kept, 1)
+	assert.Equal(t, abandoned.UUID, fake.kept[0].UUID)
+	assert.NotEqual(t, "erased-1", ramp.Must(store.Order(t.Context(), abandoned.UUID)).UserAddress)
 }
