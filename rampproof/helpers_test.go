@@ -146,7 +146,7 @@ func (k *keeper) Update(_ context.Context, _ uuid.UUID, next ramp.Transition) (r
 	return step, err
 }
 
-// OrderByTransaction and NewestSuccess make it a ledger.
+// OrderByTransaction and NewestSuccess make it an OrderFinder.
 func (k *keeper) OrderByTransaction(context.Context, common.Hash) (ramp.Order, error) {
 	return ramp.Order{}, ramp.ErrOrderUnknown
 }

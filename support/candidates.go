@@ -188,11 +188,11 @@ func movedBy(e *ramp.Evidence) *big.Int {
 
 // waitingOf returns the other orders of an order's user that wait, if the store can list them.
 func (o *Orders) waitingOf(ctx context.Context, order *ramp.Order) ([]ramp.Order, error) {
-	ledger, ok := o.config.Store.(rampbooks.OrderLister)
+	lister, ok := o.config.Store.(rampbooks.OrderLister)
 	if !ok {
 		return nil, nil
 	}
-	all, err := o.scope.All(orderlist.Of(ctx, ledger.UserOrders, order.UserAddress))
+	all, err := o.scope.All(orderlist.Of(ctx, lister.UserOrders, order.UserAddress))
 	return slices.DeleteFunc(all, func(other ramp.Order) bool {
 		return other.UUID == order.UUID || other.State != ramp.OrderAccepted || orderlist.IsDamaged(&other)
 	}), err

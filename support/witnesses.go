@@ -23,13 +23,13 @@ const maxWitnesses = 3
 func (o *Orders) witnesses(
 	ctx context.Context, order *ramp.Order, since time.Time, first, last uint64,
 ) (found []*evidence.Witness, latest time.Time, err error) {
-	ledger, ok := o.config.Store.(rampbooks.OrderLister)
+	lister, ok := o.config.Store.(rampbooks.OrderLister)
 	if !ok {
 		return nil, latest, nil
 	}
 	now := o.config.Now()
 	ended := func(from time.Time) ([]ramp.Order, error) {
-		orders, err := ledger.Ended(ctx, from, now, ramp.OrderPage{Limit: 1000})
+		orders, err := lister.Ended(ctx, from, now, ramp.OrderPage{Limit: 1000})
 		if len(orders) > 0 { // a damaged row comes with an error
 			err = nil
 		}

@@ -399,8 +399,8 @@ func (d *deal) expectTaken(what string, err error, other *ramp.Order) {
 	}
 }
 
-// ledger tests the methods that a proof needs, if the store has them.
-func (k *trial) ledger() {
+// orderFinder tests the methods that a proof needs, if the store has them.
+func (k *trial) orderFinder() {
 	s, ok := k.Stores[0].(rampproof.OrderFinder)
 	if !ok {
 		return

@@ -65,7 +65,7 @@ var checks = []struct {
 	{name: "players and assets are kept apart", run: (*trial).keptApart},
 	{name: "large balances are exact", run: (*trial).largeBalances},
 	{name: "one transaction ends one order", run: (*trial).oneTransaction},
-	{name: "a ledger says what transactions have ended", run: (*trial).ledger},
+	{name: "an order finder says what transactions have ended", run: (*trial).orderFinder},
 	{name: "a canceled context moves nothing or everything", run: (*trial).canceled},
 	{name: "of concurrent validates one takes", run: (*trial).validatesAtOnce},
 	{name: "of concurrent outcomes one wins", run: (*trial).outcomesAtOnce},

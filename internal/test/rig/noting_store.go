@@ -9,7 +9,7 @@ import (
 	"github.com/token-ramp/ramp-go"
 )
 
-// NotingStore is a ledger that notes refusals.
+// NotingStore is a store that notes refusals.
 type NotingStore struct {
 	*Store
 	Noted   map[uuid.UUID]ramp.Refusal

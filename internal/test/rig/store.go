@@ -26,7 +26,7 @@ type Store struct {
 	Calls, Failing int // lists that were read; which of them fails, from 1, or 0
 }
 
-// NewStore returns a ledger, whose steps go to apply.
+// NewStore returns a store, whose steps go to apply.
 func NewStore(t *testing.T, apply func(context.Context, ramp.Step) error) *Store {
 	return &Store{Orders: map[uuid.UUID]ramp.Order{}, Store: &ramp.MemoryStore{Apply: apply}}
 }
