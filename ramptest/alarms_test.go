@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
@@ -50,7 +51,7 @@ func alarm(t *testing.T, l *lister, options ...func(*ramptest.Config)) *played {
 
 func (p *played) started(t *testing.T) uuid.UUID {
 	t.Helper()
-	return ramp.Must(p.client.Initialize(t.Context(), request())).UUID
+	return must.Get(p.client.Initialize(t.Context(), request()))(t).UUID
 }
 
 // fails mints 100 gold in a transaction that will fail.

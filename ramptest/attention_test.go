@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
@@ -35,7 +36,7 @@ func TestWhatNeedsAttentionIsOneNumber(t *testing.T) {
 		return &ramp.Rejection{Status: http.StatusForbidden, Code: "BANNED"}
 	}
 	v.mu.Unlock()
-	started := ramp.Must(p.client.Initialize(t.Context(), request()))
+	started := must.Get(p.client.Initialize(t.Context(), request()))(t)
 	_, err := p.service.Mint(t.Context(), started.UUID, session1, ramp.NewAmount(10))
 	require.Error(t, err)
 

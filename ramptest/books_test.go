@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
@@ -587,13 +588,13 @@ func TestAPlayerWhoBecomesKnownHasOneWindow(t *testing.T) {
 			}
 			game.ServeHTTP(w, r)
 		}))
-		ramp.Must(p.order(t, "session-1", true))
+		must.Get(p.order(t, "session-1", true))(t)
 		go func() { _, _ = p.order(t, "session-1", false) }()
 		synctest.Wait()
 		go p.service.Advance(time.Second) // the result of the burn, which waits for the mint
 		synctest.Wait()
 		unreadable.Store(false)
-		ramp.Must(p.service.Assets(t.Context(), ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}))
+		must.Get(p.service.Assets(t.Context(), ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")}))(t)
 		next <- true // the mint
 		synctest.Wait()
 		go func() { _, _ = p.order(t, "session-1", false) }()

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/loopback"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
@@ -184,8 +185,8 @@ func TestASlowAnswerIsWaitedForWhileAClockRuns(t *testing.T) {
 func TestAServiceInMemoryLeavesNothingBehind(t *testing.T) {
 	c := newCounter(t)
 	synctest.Test(t, func(t *testing.T) {
-		service := ramp.Must(ramptest.New(ramptest.Config{PerOrder: true, Key: c.key, Validator: c.validator,
-			Handler: c.handler}))
+		service := must.Get(ramptest.New(ramptest.Config{PerOrder: true, Key: c.key, Validator: c.validator,
+			Handler: c.handler}))(t)
 		_, err := service.Assets(t.Context(), c.session)
 		assert.NoError(t, err)
 	})
@@ -300,15 +301,15 @@ func TestNobodyWaitsForAHandlerThatNeverAnswers(t *testing.T) {
 // The race detector checks this.
 func TestAServiceIsWholeBeforeItListens(t *testing.T) {
 	for range 10 {
-		listener := ramp.Must(loopback.Listen())
-		early := ramp.Must(net.Dial("tcp", listener.Addr().String()))
+		listener := must.Get(loopback.Listen())(t)
+		early := must.Get(net.Dial("tcp", listener.Addr().String()))(t)
 		const body = `{"jsonrpc":"2.0","id":1,"method":"eth_sendTransaction","params":[{"from":"` + token + `","to":"` +
 			token + `"}]}`
-		ramp.Must(fmt.Fprintf(early,
+		must.Get(fmt.Fprintf(early,
 			"POST /rpc/testnet HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"+
-				"Content-Length: %d\r\nConnection: close\r\n\r\n%s", len(body), body))
+				"Content-Length: %d\r\nConnection: close\r\n\r\n%s", len(body), body))(t)
 		c := newCounter(t, func(c *ramptest.Config) { c.Desk.Listener, c.Desk.Speed = listener, 1 })
-		answer := ramp.Must(io.ReadAll(early))
+		answer := must.Get(io.ReadAll(early))(t)
 		assert.Contains(t, string(answer), `"result":"0x`)
 		c.service.Close()
 	}

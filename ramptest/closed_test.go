@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/internal/test/racedetector"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
@@ -70,18 +71,18 @@ func TestClosedBooksSeeWhatMovesBetweenCalls(t *testing.T) {
 			"rose by 300 (1,000 before, 1,300 after): just what mint "},
 		{"the grant goes to two players", func(t *testing.T, p *played) {
 			other := ramp.Session{ID: "session-2", Token: ramp.NewAccessToken("token-1")}
-			ramp.Must(p.service.Assets(t.Context(), other))
+			must.Get(p.service.Assets(t.Context(), other))(t)
 			p.goldOrder(t, "session-1", true, 300)
 			p.service.Advance(time.Minute)
 			p.vault.add("session-2", "item_gold", 300)
 			p.service.Advance(time.Minute)
-			ramp.Must(p.service.Assets(t.Context(), other))
+			must.Get(p.service.Assets(t.Context(), other))(t)
 		}, ", an order of somebody else, is about", ", an order of somebody else, is about"},
 		{"a mint is given back less its fee", func(t *testing.T, p *played) {
 			p.goldOrder(t, "session-1", false, 300)
 			p.service.Advance(time.Minute)
 			p.vault.add("session-1", "item_gold", 240)
-			ramp.Must(p.service.Assets(t.Context(), session1))
+			must.Get(p.service.Assets(t.Context(), session1))(t)
 		}, "rose by 240 (700 before, 940 after): just what mint ",
 			"rose by 240 (700 before, 940 after): just what mint "},
 		{"a whole row is saved around a mint, and nothing else moved", func(t *testing.T, p *played) {
@@ -96,19 +97,19 @@ func TestClosedBooksSeeWhatMovesBetweenCalls(t *testing.T) {
 				p.vault.add("session-1", "item_gold", 100)
 			})
 			other := ramp.Session{ID: "session-2", Token: ramp.NewAccessToken("token-1")}
-			ramp.Must(p.service.Assets(t.Context(), other))
+			must.Get(p.service.Assets(t.Context(), other))(t)
 			p.goldOrder(t, "session-1", false, 100)
 			p.service.Advance(time.Minute)
 			p.vault.add("session-2", "item_gold", 100) // after a kill, her row is that of before
-			ramp.Must(p.service.Assets(t.Context(), other))
+			must.Get(p.service.Assets(t.Context(), other))(t)
 		}, "rose by 100 (900 before, 1,000 after): just what mint ",
 			"rose by 100 (900 before, 1,000 after): just what mint "},
 		{"a whole row is saved around a mint, with what was earned meanwhile", func(t *testing.T, p *played) {
-			ramp.Must(p.service.Assets(t.Context(), session1))
+			must.Get(p.service.Assets(t.Context(), session1))(t)
 			p.goldOrder(t, "session-1", false, 300)
 			p.service.Advance(time.Minute)
 			p.vault.add("session-1", "item_gold", 317) // loaded before, played, saved after
-			ramp.Must(p.service.Assets(t.Context(), session1))
+			must.Get(p.service.Assets(t.Context(), session1))(t)
 		}, "rose by 317 (700 before, 1,017 after), and no order explains that",
 			"rose by 317 (700 before, 1,017 after), and no order explains that"},
 	} {
@@ -368,7 +369,7 @@ func (p *played) playBetween(t *testing.T, random *rand.Rand, honest bool) (wron
 	const alice, bob = "session-1", "session-2"
 	chance := func(percent int) bool { return random.IntN(100) < percent }
 	for _, session := range []string{alice, bob} {
-		ramp.Must(p.service.Assets(t.Context(), ramp.Session{ID: session, Token: ramp.NewAccessToken("token-1")}))
+		must.Get(p.service.Assets(t.Context(), ramp.Session{ID: session, Token: ramp.NewAccessToken("token-1")}))(t)
 	}
 	gold := int64(1)
 	for range 1 + random.IntN(5) {
@@ -434,7 +435,7 @@ func TestAnEqualOrderAfterAFailedCallIsToldApart(t *testing.T) {
 		p := play(t, v)
 		_, err := p.order(t, "session-1", burn)
 		require.Error(t, err)
-		ramp.Must(p.order(t, "session-1", burn))
+		must.Get(p.order(t, "session-1", burn))(t)
 		p.service.Advance(13 * time.Hour)
 		failed, said := p.test.end()
 		assert.False(t, failed, said)

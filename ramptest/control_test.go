@@ -23,6 +23,7 @@ import (
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/loopback"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/ramptest/control"
 )
@@ -75,7 +76,7 @@ const player = `"session_id":"session-1","access_token":"token-1"`
 
 // onWire makes the service listen.
 func onWire(t *testing.T) func(*ramptest.Config) {
-	listener := ramp.Must(loopback.Listen())
+	listener := must.Get(loopback.Listen())(t)
 	return func(c *ramptest.Config) { c.Desk.Listener = listener }
 }
 
@@ -230,10 +231,10 @@ func TestControlListsAndStreamsEvents(t *testing.T) {
 	assert.EqualValues(t, "testnet", chain.Network)
 	assert.NotZero(t, chain.TxHash)
 
-	r := ramp.Must(http.NewRequestWithContext(t.Context(), "GET", c.service.URL()+"/control/events?after=0", nil))
+	r := must.Get(http.NewRequestWithContext(t.Context(), "GET", c.service.URL()+"/control/events?after=0", nil))(t)
 	r.Header.Set("Accept", "text/event-stream")
 	r.Header.Set("Last-Event-ID", strconv.Itoa(chain.Number))
-	stream := ramp.Must(http.DefaultClient.Do(r))
+	stream := must.Get(http.DefaultClient.Do(r))(t)
 	defer stream.Body.Close()
 	assert.Equal(t, "text/event-stream", stream.Header.Get("Content-Type"))
 	c.service.Advance(time.Minute)
@@ -440,8 +441,8 @@ func TestControlEndsWithTheService(t *testing.T) {
 	c := newCounter(t, onWire(t), func(c *ramptest.Config) { c.Desk.Speed = 0.001 })
 	waited := make(chan int, 1)
 	_, order := c.control(t, "POST", "/control/orders", `{"do":"mint",`+player+`,`+trading+`}`)
-	r := ramp.Must(http.NewRequestWithContext(t.Context(), "GET",
-		c.service.URL()+"/control/orders/"+order.UUID.String()+"?wait=1h", nil))
+	r := must.Get(http.NewRequestWithContext(t.Context(), "GET",
+		c.service.URL()+"/control/orders/"+order.UUID.String()+"?wait=1h", nil))(t)
 	go func() {
 		response, err := http.DefaultClient.Do(r)
 		if err == nil {
@@ -501,7 +502,7 @@ func TestEachFaultIsReadAsItIsWritten(t *testing.T) {
 	arguments := strings.NewReplacer("NUMBER", "0x7", "COUNT", "2", "DURATION", "10m0s", "CALL", "result")
 	for _, form := range ramptest.FaultForms() {
 		written := arguments.Replace(form[0])
-		fault := ramp.Must(ramptest.ParseFault(written))
+		fault := must.Get(ramptest.ParseFault(written))(t)
 		assert.Equal(t, written, fault.String())
 		assert.NotEmpty(t, form[1])
 	}
@@ -568,7 +569,7 @@ func TestAnOrderGoesOnIfItsCallerLeaves(t *testing.T) {
 // A browser connects before it has anything to ask.
 func TestAnIdleConnectionDoesNotKeepTheServiceOpen(t *testing.T) {
 	c := newCounter(t, onWire(t))
-	idle := ramp.Must(net.Dial("tcp", strings.TrimPrefix(c.service.URL(), "http://")))
+	idle := must.Get(net.Dial("tcp", strings.TrimPrefix(c.service.URL(), "http://")))(t)
 	defer idle.Close()
 	status, _ := c.control(t, "GET", "/control/orders", "") // accepted after the idle one
 	require.Equal(t, 200, status)
@@ -646,10 +647,10 @@ func TestCallsOfTheGameHangAndAreCutOff(t *testing.T) {
 			require.Equal(t, 200, status)
 			http := c.service.Client()
 			http.Timeout = 100 * time.Millisecond
-			client := ramp.Must(ramp.NewClient(
-				ramp.ClientConfig{URL: c.service.URL(), Key: c.key, HTTPClient: http, Retries: -1}))
-			node := ramp.Must(ramp.NewRPC(
-				ramp.RPCConfig{URL: c.service.RPCURL(ramp.Testnet), HTTPClient: http, Retries: -1}))
+			client := must.Get(ramp.NewClient(
+				ramp.ClientConfig{URL: c.service.URL(), Key: c.key, HTTPClient: http, Retries: -1}))(t)
+			node := must.Get(ramp.NewRPC(
+				ramp.RPCConfig{URL: c.service.RPCURL(ramp.Testnet), HTTPClient: http, Retries: -1}))(t)
 			for range 2 {
 				_, err := client.Initialize(t.Context(), request())
 				require.Error(t, err)
@@ -660,9 +661,9 @@ func TestCallsOfTheGameHangAndAreCutOff(t *testing.T) {
 				_, err := c.service.Assets(t.Context(), c.session)
 				require.ErrorIs(t, err, ramptest.ErrLostAnswer)
 			}
-			ramp.Must(client.Initialize(t.Context(), request()))
-			ramp.Must(node.BlockNumber(t.Context()))
-			ramp.Must(c.service.Assets(t.Context(), c.session))
+			must.Get(client.Initialize(t.Context(), request()))(t)
+			must.Get(node.BlockNumber(t.Context()))(t)
+			must.Get(c.service.Assets(t.Context(), c.session))(t)
 			var outcomes, assets []string
 			for _, e := range c.service.Events() {
 				if e.Kind == control.KindAssets {

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
@@ -142,10 +143,10 @@ func TestABadGameIsFound(t *testing.T) {
 func TestInitializeFailsInEachWay(t *testing.T) {
 	c := newCounter(t)
 	var failure *ramp.APIError
-	examples := ramp.Must(filepath.Glob("../testdata/7.1-*.json"))
+	examples := must.Get(filepath.Glob("../testdata/7.1-*.json"))(t)
 	require.NotEmpty(t, examples)
 	for _, example := range examples { // a new failure of the interface is one of the service too
-		want := ramp.Must(os.ReadFile(example))
+		want := must.Get(os.ReadFile(example))(t)
 		var asked struct{ Data ramptest.InitializeFailure }
 		require.NoError(t, json.Unmarshal(want, &asked))
 		c.service.FailInitialize(asked.Data)
@@ -246,7 +247,7 @@ func TestTwoRequestsUnderOneUUIDAreTwoOrders(t *testing.T) {
 			t.Run(again.name, func(t *testing.T) {
 				c := newCounterOf(t, &game{}, booksOff, config)
 				id := c.initialize(t)
-				ramp.Must(c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(1)))
+				must.Get(c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(1)))(t)
 				_, err := again.by(c.service)(t.Context(), id, again.player, ramp.NewAmount(again.tokens))
 				assert.ErrorIs(t, err, ramptest.ErrTwoOrders)
 			})
@@ -386,8 +387,8 @@ func TestTheServiceWaitsForASlowAnswerUntilItsTimeoutOnly(t *testing.T) {
 // A burn of more than the wallet holds fails on the chain, whoever mines it.
 func TestDeliverTellsWhatTheChainHasMadeOfIt(t *testing.T) {
 	c := newCounter(t, reporting)
-	order := ramp.Must(c.service.Burn(t.Context(), c.initialize(t), c.session, ramp.NewAmount(5000),
-		ramptest.StaysPending()))
+	order := must.Get(c.service.Burn(t.Context(), c.initialize(t), c.session, ramp.NewAmount(5000),
+		ramptest.StaysPending()))(t)
 	require.NoError(t, c.service.Deliver(t.Context(), order, ramptest.Succeeded))
 	assert.False(t, c.shop.results[0].Succeeded(), "the transaction got into a block with this call")
 	require.NoError(t, c.service.Deliver(t.Context(), order, ramptest.Succeeded))

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/internal/test/racedetector"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
@@ -38,7 +39,7 @@ func skipUnderTheDetector(t *testing.T) {
 func TestGamesThatLoseAreRed(t *testing.T) {
 	skipUnderTheDetector(t)
 	t.Parallel()
-	document := string(ramp.Must(os.ReadFile("../docs/testing.md")))
+	document := string(must.Get(os.ReadFile("../docs/testing.md"))(t))
 	all := losingGames()
 	pass := 0
 	for _, g := range all {
@@ -76,7 +77,7 @@ func TestAnswersOfAnotherFormAreRed(t *testing.T) {
 func TestRightGamesAreGreen(t *testing.T) {
 	skipUnderTheDetector(t)
 	t.Parallel()
-	document := string(ramp.Must(os.ReadFile("../docs/testing.md")))
+	document := string(must.Get(os.ReadFile("../docs/testing.md"))(t))
 	for _, g := range rightGames() {
 		t.Run(g.name, func(t *testing.T) {
 			t.Parallel()
@@ -358,8 +359,8 @@ func (k *kind) played(t *testing.T, books func(*ramptest.Config), second bool) (
 
 func (k *kind) play(t *testing.T, test *judged, books func(*ramptest.Config), second bool) (bool, string) {
 	start := func() assets { return assets{"item_gold": 1000, "item_gem": 50} }
-	s := &server{kind: k, key: ramp.Must(ramp.TextKey("key of the console")), signer: ramp.Must(ramp.NewKeySigner(
-		"0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")),
+	s := &server{kind: k, key: must.Get(ramp.TextKey("key of the console"))(t), signer: must.Get(ramp.NewKeySigner(
+		"0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))(t),
 		orders: map[string]*booking{}, count: assets{}, mail: map[string]assets{},
 		players: map[string]string{"alice-1": "alice", "alice-2": "alice", "bob-1": "bob"},
 		balance: map[string]assets{"alice": start(), "bob": start()}}
@@ -380,8 +381,8 @@ func (k *kind) play(t *testing.T, test *judged, books func(*ramptest.Config), se
 		h = k.around(s, h)
 	}
 	s.service.SetHandler(h)
-	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: s.service.URL(), Key: s.key,
-		HTTPClient: s.service.Client()}))
+	client := must.Get(ramp.NewClient(ramp.ClientConfig{URL: s.service.URL(), Key: s.key,
+		HTTPClient: s.service.Client()}))(t)
 	p := &trial{server: s, t: t, client: client, library: k.behind != nil}
 	if second {
 		p.asks("bob-1")

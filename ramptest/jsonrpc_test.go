@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/internal/test/thief"
 	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/ramptest"
@@ -147,7 +148,7 @@ func TestAnOrderIsOnTheChain(t *testing.T) {
 			assert.Equal(t, stated.Receipt.BlockHash, read.BlockHash)
 			assert.Equal(t, stated.Receipt.LogsBloom, read.LogsBloom)
 			assert.Equal(t, stated.Receipt.Logs[0].Data, read.Logs[0].Data)
-			assert.Len(t, ramp.Must(chain.BlockByNumber(t.Context(), ramp.AtBlock(1), true)).Transactions, 1)
+			assert.Len(t, must.Get(chain.BlockByNumber(t.Context(), ramp.AtBlock(1), true))(t).Transactions, 1)
 
 			// The same transaction, reported as failed.
 			require.NoError(t, c.service.Deliver(t.Context(), order, ramptest.Failed))
@@ -338,8 +339,8 @@ func TestWhoMayCallTheChainIsASwitch(t *testing.T) {
 // signed returns the list of a transaction with the signature of a wallet: v, r and s.
 func signed(t *testing.T, wallet *ramp.Signer, kind []byte, list ...any) []any {
 	t.Helper()
-	unsigned := ramp.Must(rlp.EncodeToBytes(list))
-	signature := ramp.Must(wallet.Sign(t.Context(), ramp.Digest(crypto.Keccak256(kind, unsigned))))
+	unsigned := must.Get(rlp.EncodeToBytes(list))(t)
+	signature := must.Get(wallet.Sign(t.Context(), ramp.Digest(crypto.Keccak256(kind, unsigned))))(t)
 	return append(list, uint64(signature[64])-27, new(big.Int).SetBytes(signature[:32]),
 		new(big.Int).SetBytes(signature[32:64]))
 }
@@ -348,14 +349,14 @@ func signed(t *testing.T, wallet *ramp.Signer, kind []byte, list ...any) []any {
 // list. It returns the answer and the hash of what was sent.
 func (c *counter) sendRaw(t *testing.T, kind []byte, list any) (answer any, hash string) {
 	t.Helper()
-	raw := ramp.Must(rlp.EncodeToBytes(list))
+	raw := must.Get(rlp.EncodeToBytes(list))(t)
 	raw = append(kind, raw...)
 	return c.rpc(t, "eth_sendRawTransaction", fmt.Sprintf("%q", hexutil.Encode(raw))), crypto.Keccak256Hash(raw).Hex()
 }
 
 func TestTheChainReadsOlderTransactions(t *testing.T) {
 	c := newCounter(t)
-	wallet := ramp.Must(ramp.NewKeySigner("0x" + strings.Repeat("42", 32)))
+	wallet := must.Get(ramp.NewKeySigner("0x" + strings.Repeat("42", 32)))(t)
 	to, price, value := common.HexToAddress(token), big.NewInt(1), big.NewInt(7)
 	old := func(v uint64) []any { // the chain's ID is signed in place of a signature (EIP-155)
 		list := signed(t, wallet, nil, uint64(0), price, uint64(21_000), to, value, []byte{}, uint64(7002),
@@ -389,13 +390,13 @@ func TestTheChainReadsOlderTransactions(t *testing.T) {
 
 func TestASponsorPaysTheGas(t *testing.T) {
 	c := newCounter(t)
-	wallet := ramp.Must(ramp.NewKeySigner("0x" + strings.Repeat("42", 32)))
+	wallet := must.Get(ramp.NewKeySigner("0x" + strings.Repeat("42", 32)))(t)
 	payer := common.HexToAddress("0x00000000000000000000000000000000000fee00")
 	tx := signed(t, wallet, []byte{2}, uint64(7002), uint64(0), big.NewInt(1), big.NewInt(2e9), uint64(21_000),
 		common.Address{}, big.NewInt(7), []byte{}, []any{})
 	whole := []any{tx, payer, uint64(1), uint64(2), uint64(3)}
 	hash, _ := c.sendRaw(t, []byte{7}, whole)
-	plain := ramp.Must(rlp.EncodeToBytes(tx))
+	plain := must.Get(rlp.EncodeToBytes(tx))(t)
 	assert.Equal(t, crypto.Keccak256Hash([]byte{2}, plain).Hex(), hash, "the hash is that of what the sender signed")
 	c.service.Advance(time.Second)
 	receipt := c.rpc(t, "eth_getTransactionReceipt", fmt.Sprintf("%q", hash)).(map[string]any)
@@ -433,7 +434,7 @@ func TestATokenSaysWhatItIs(t *testing.T) {
 
 func TestAWalletCanSendTransactions(t *testing.T) {
 	c := newCounter(t)
-	wallet := ramp.Must(ramp.NewKeySigner("0x" + strings.Repeat("42", 32)))
+	wallet := must.Get(ramp.NewKeySigner("0x" + strings.Repeat("42", 32)))(t)
 	friend := common.HexToAddress("0x00000000000000000000000000000000000f41e0")
 	transfer := append(crypto.Keccak256([]byte("transfer(address,uint256)"))[:4],
 		common.BytesToHash(friend[:]).Bytes()...)
@@ -442,7 +443,7 @@ func TestAWalletCanSendTransactions(t *testing.T) {
 	sign := func(chain, nonce, gas uint64, value *big.Int) []byte {
 		list := signed(t, wallet, []byte{2}, chain, nonce, big.NewInt(1), big.NewInt(2e9), gas,
 			common.HexToAddress(token), value, transfer, []any{})
-		return append([]byte{2}, ramp.Must(rlp.EncodeToBytes(list))...)
+		return append([]byte{2}, must.Get(rlp.EncodeToBytes(list))(t)...)
 	}
 	raw := sign(7002, 0, 100_000, free)
 	hash := c.rpc(t, "eth_sendRawTransaction", fmt.Sprintf("%q", hexutil.Encode(raw)))
@@ -501,7 +502,7 @@ func TestTheTricksOfADishonestPlayerAreOnTheChain(t *testing.T) {
 	}
 	hashes := map[thief.Trick]common.Hash{}
 	for _, trick := range thief.Tricks() {
-		hash := ramp.Must(thief.Play(t.Context(), c.service, order, trick))
+		hash := must.Get(thief.Play(t.Context(), c.service, order, trick))(t)
 		hashes[trick] = hash
 		c.service.Advance(time.Second)
 	}
@@ -512,8 +513,8 @@ func TestTheTricksOfADishonestPlayerAreOnTheChain(t *testing.T) {
 		chain := nodeOf(t, c.service)
 		got := map[thief.Trick]shown{}
 		for trick, hash := range hashes {
-			sent := ramp.Must(chain.Transaction(t.Context(), hash))
-			receipt := ramp.Must(chain.Receipt(t.Context(), hash))
+			sent := must.Get(chain.Transaction(t.Context(), hash))(t)
+			receipt := must.Get(chain.Receipt(t.Context(), hash))(t)
 			assert.Zero(t, sent.FeePayer, "the ramp pays for none")
 			got[trick] = shown{sent.From, sent.To == nil, receipt.Succeeded(),
 				bytes.Contains(sent.Input, order.Approval.ValidatorSig[:64]),

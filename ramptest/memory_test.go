@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/internal/test/ownledger"
 	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/ramptest"
@@ -172,7 +173,7 @@ func tokenBalance(t testing.TB, node *ramp.RPC, token, account common.Address) *
 	t.Helper()
 	balanceOf := append([]byte{0x70, 0xa0, 0x82, 0x31}, common.LeftPadBytes(account[:], 32)...)
 	request := ramp.TransactionRequest{To: &token, Data: balanceOf}
-	return new(big.Int).SetBytes(ramp.Must(node.CallContract(t.Context(), request, ramp.Latest)))
+	return new(big.Int).SetBytes(must.Get(node.CallContract(t.Context(), request, ramp.Latest))(t))
 }
 
 // confirm returns the receipt that the chain has of a result.
@@ -192,7 +193,7 @@ func (c *counter) send(t testing.TB, method, address, body string, headers ...st
 	setHeaders(r, headers)
 	client := c.service.Client()
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	answer := ramp.Must(client.Do(r))
+	answer := must.Get(client.Do(r))(t)
 	t.Cleanup(func() { answer.Body.Close() })
 	return answer
 }
@@ -218,7 +219,7 @@ func setHeaders(r *http.Request, headers []string) {
 // whole returns the body of an answer.
 func whole(t testing.TB, answer *http.Response) string {
 	t.Helper()
-	body := ramp.Must(io.ReadAll(answer.Body))
+	body := must.Get(io.ReadAll(answer.Body))(t)
 	return string(body)
 }
 
@@ -235,12 +236,12 @@ func before(serve func(w http.ResponseWriter, r *http.Request, game http.Handler
 
 func (c *counter) initialize(t testing.TB) uuid.UUID {
 	t.Helper()
-	started := ramp.Must(c.client.Initialize(t.Context(), request()))
+	started := must.Get(c.client.Initialize(t.Context(), request()))(t)
 	return started.UUID
 }
 
 func (c *counter) mint(t testing.TB, faults ...ramptest.Fault) *ramptest.Order {
 	t.Helper()
-	order := ramp.Must(c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(10), faults...))
+	order := must.Get(c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(10), faults...))(t)
 	return order
 }

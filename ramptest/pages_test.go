@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/ramptest/control"
 )
@@ -196,9 +197,9 @@ func TestAnOrderIsPlacedOnThePage(t *testing.T) {
 			assert.Equal(t, 303, resent.StatusCode)
 			assert.Len(t, c.shop.results, test.attempts+1)
 
-			catalog := ramp.Must(ramp.CatalogURL(c.service.URL(),
+			catalog := must.Get(ramp.CatalogURL(c.service.URL(),
 				ramp.CatalogParams{ProjectID: "project-1", SessionID: c.session.ID,
-					AccessToken: c.session.Token, Network: ramp.Testnet, Lang: ramp.LangEnglish}))
+					AccessToken: c.session.Token, Network: ramp.Testnet, Lang: ramp.LangEnglish}))(t)
 			assert.Contains(t, c.page(t, catalog), "10 tokens")
 		})
 	}
@@ -280,8 +281,8 @@ func TestThePageOfAnOrderSaysWhatHappened(t *testing.T) {
 			if test.do == burn {
 				play = c.service.Burn
 			}
-			order := ramp.Must(play(t.Context(), c.initialize(t), c.session, ramp.NewAmount(test.amount),
-				test.faults...))
+			order := must.Get(play(t.Context(), c.initialize(t), c.session, ramp.NewAmount(test.amount),
+				test.faults...))(t)
 			c.service.Advance(test.pass)
 			said := c.pageOf(t, order)
 			for _, want := range test.want {
@@ -326,8 +327,8 @@ func TestTheWayOfAnOrderShowsWhereAssetsWentWrong(t *testing.T) {
 			}
 			c := newCounter(t, options...)
 			c.shop.also = test.also
-			order := ramp.Must(c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(10),
-				test.faults...))
+			order := must.Get(c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(10),
+				test.faults...))(t)
 			c.service.Advance(test.pass)
 			assert.Contains(t, c.pageOf(t, order), test.want)
 			page := c.html(t, "/orders/"+order.UUID.String())
@@ -344,8 +345,8 @@ func TestAListWithSeveralTokensNamesThem(t *testing.T) {
 	assert.NotContains(t, c.page(t, "/"), "0x…")
 	asked := request()
 	asked.Intent.Token = swordToken
-	started := ramp.Must(c.client.Initialize(t.Context(), asked))
-	ramp.Must(c.service.Mint(t.Context(), started.UUID, c.session, ramp.NewAmount(10)))
+	started := must.Get(c.client.Initialize(t.Context(), asked))(t)
+	must.Get(c.service.Mint(t.Context(), started.UUID, c.session, ramp.NewAmount(10)))(t)
 	c.service.Advance(time.Minute)
 	list := c.page(t, "/")
 	for _, token := range []string{request().Intent.Token, swordToken} {
@@ -398,10 +399,10 @@ func TestTheFirstPageShowsTheSetupAndTheOrders(t *testing.T) {
 		_, err := clientOf(t, c.service, key).Initialize(t.Context(), request())
 		require.ErrorIs(t, err, ramp.ErrHMACInvalid)
 	}
-	other := ramp.Must(ramp.Base64URLKey("YW5vdGhlcg"))
+	other := must.Get(ramp.Base64URLKey("YW5vdGhlcg"))(t)
 	initialize(other)
 	assert.Contains(t, said("/"), "It matches if the key is read in the other encoding.")
-	wrong := ramp.Must(ramp.TextKey("no key of ours"))
+	wrong := must.Get(ramp.TextKey("no key of ours"))(t)
 	initialize(wrong)
 	assert.Contains(t, said("/"), "The game may have a different HMAC key")
 	assert.Contains(t, said("/"), "Setup: 1 problem")

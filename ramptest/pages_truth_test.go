@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/internal/test/racedetector"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/ramptest/control"
@@ -42,7 +43,7 @@ func TestMovementsOutsideOfAnOrderAreShownApart(t *testing.T) {
 	c := newCounter(t)
 	minted := c.mint(t) // 8 tokens for 100 gold
 	c.service.Advance(time.Minute)
-	burned := ramp.Must(c.service.Burn(t.Context(), c.initialize(t), c.session, ramp.NewAmount(10)))
+	burned := must.Get(c.service.Burn(t.Context(), c.initialize(t), c.session, ramp.NewAmount(10)))(t)
 	c.service.Advance(time.Minute)
 	said := c.pageOf(t, minted)
 	assert.Contains(t, said, "✓ Done: the game took the assets, and the player received the tokens.")
@@ -62,7 +63,7 @@ func TestTheTokensAreThoseOfTheChain(t *testing.T) {
 	c := newCounter(t, func(c *ramptest.Config) { c.Decimals = 1 })
 	amount, err := ramp.ParseAmount("1.19") // 0.952 after the fee
 	require.NoError(t, err)
-	order := ramp.Must(c.service.Mint(t.Context(), c.initialize(t), c.session, amount))
+	order := must.Get(c.service.Mint(t.Context(), c.initialize(t), c.session, amount))(t)
 	c.service.Advance(time.Minute)
 	assert.Contains(t, c.pageOf(t, order), "tokens ✓ after the fee of 20% +0.9 +0.9 ")
 }
@@ -234,7 +235,7 @@ func TestASecondOrderOfAUUIDIsNotBlamedForTheFirst(t *testing.T) {
 	c := newCounter(t, reporting,
 		func(c *ramptest.Config) { c.Handler = instead(ramp.PathValidate, false, 0, 200)(c.Handler) })
 	id := c.initialize(t)
-	ramp.Must(c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(1)))
+	must.Get(c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(1)))(t)
 	c.service.Advance(time.Minute)
 	_, err := c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(1))
 	require.ErrorContains(t, err, "NO")
@@ -379,9 +380,9 @@ func TestCallsWithoutAnOrderAreListed(t *testing.T) {
 	c := newCounter(t, booksOff, kept(t))
 	c.mint(t)
 	c.service.Advance(time.Minute)
-	wrong := ramp.Must(ramp.TextKey("no key of ours"))
-	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: c.service.URL(), Key: wrong,
-		HTTPClient: c.service.Client(), Retries: -1}))
+	wrong := must.Get(ramp.TextKey("no key of ours"))(t)
+	client := must.Get(ramp.NewClient(ramp.ClientConfig{URL: c.service.URL(), Key: wrong,
+		HTTPClient: c.service.Client(), Retries: -1}))(t)
 	_, err := client.Initialize(t.Context(), request())
 	require.Error(t, err)
 	c.shop.gold = 5
@@ -444,7 +445,7 @@ func TestAllCallsAreListed(t *testing.T) {
 		body := c.html(t, next)
 		for _, m := range regexp.MustCompile(`<li id="call-(\d+)"`).FindAllStringSubmatch(body, -1) {
 			var n int
-			ramp.Must(fmt.Sscan(m[1], &n))
+			must.Get(fmt.Sscan(m[1], &n))(t)
 			require.Less(t, n, last, "newest first")
 			last, seen[m[1]] = n, true
 		}
@@ -609,7 +610,7 @@ func TestAGameThatDoesNotAnswerIsSaidOnce(t *testing.T) {
 	assert.Contains(t, c.pageOf(t, order), "The game did not answer. Next attempt at ")
 	assert.Equal(t, 404, c.browse(t, http.MethodGet, "/orders/"+form.Get("uuid"), nil).StatusCode)
 
-	back := &httptest.Server{Listener: ramp.Must(net.Listen("tcp", address)), Config: &http.Server{Handler: handler}}
+	back := &httptest.Server{Listener: must.Get(net.Listen("tcp", address))(t), Config: &http.Server{Handler: handler}}
 	back.Start()
 	t.Cleanup(back.Close)
 	require.Equal(t, 303, c.browse(t, http.MethodPost, "/exchange", form).StatusCode)
@@ -631,7 +632,7 @@ func TestNoFaultIsAFailureOfACorrectGame(t *testing.T) {
 			for _, burn := range []bool{false, true} {
 				for _, fails := range []bool{false, true} {
 					c := newCounter(t)
-					fault := ramp.Must(ramptest.ParseFault(text))
+					fault := must.Get(ramptest.ParseFault(text))(t)
 					faults := []ramptest.Fault{ramptest.Perhaps(fault)}
 					if fails {
 						faults = append(faults, ramptest.Perhaps(ramptest.TransactionFails()))
@@ -703,7 +704,7 @@ func TestAFilterCountsWhatItShows(t *testing.T) {
 	sum, seen := 0, map[string]string{}
 	for _, show := range []string{"", "attention", "waiting", "done", "ended"} {
 		page := c.html(t, "/?show="+show)
-		counted := ramp.Must(strconv.Atoi(found(t, `aria-current="page">[^<]*? (\d+)</a>`, page)))
+		counted := must.Get(strconv.Atoi(found(t, `aria-current="page">[^<]*? (\d+)</a>`, page)))(t)
 		entries := regexp.MustCompile(`<li id="((?:order|call)-[^"]*)"`).FindAllStringSubmatch(page, -1)
 		assert.Len(t, entries, counted, show)
 		if show == "" {
@@ -732,7 +733,7 @@ func TestAnOrderIsInOneFilter(t *testing.T) {
 // Calls that failed alike and led to no order take one line of the list.
 func TestCallsThatFailedAlikeAreOneLine(t *testing.T) {
 	c := newCounter(t)
-	other := clientOf(t, c.service, ramp.Must(ramp.TextKey("no key of ours")))
+	other := clientOf(t, c.service, must.Get(ramp.TextKey("no key of ours"))(t))
 	for range 20 {
 		_, err := other.Initialize(t.Context(), request())
 		require.ErrorIs(t, err, ramp.ErrHMACInvalid)
@@ -834,7 +835,7 @@ func TestNoCallIsTheFirstIfTheRecordHasLostTheBeginning(t *testing.T) {
 // forgetEvents makes more calls than the service keeps.
 func (c *counter) forgetEvents(t *testing.T) {
 	t.Helper()
-	body := ramp.Must(json.Marshal(request()))
+	body := must.Get(json.Marshal(request()))(t)
 	for range 10_001 {
 		r := httptest.NewRequest(http.MethodPost, "/api/v2/initialize", bytes.NewReader(body))
 		r.Header.Set("Content-Type", "application/json")
@@ -1079,7 +1080,7 @@ func TestThePageOfARejectedCallSaysWhy(t *testing.T) {
 			if test.own {
 				sent := c.browse(t, http.MethodPost, "/start",
 					url.Values{"sessionId": {c.session.ID}, "accessToken": {"token-1"}})
-				to := ramp.Must(url.Parse(sent.Header.Get("Location")))
+				to := must.Get(url.Parse(sent.Header.Get("Location")))(t)
 				id = uuid.MustParse(to.Query().Get("uuid"))
 			}
 			do := map[bool]string{true: "burn", false: "mint"}[test.burn]
@@ -1103,7 +1104,7 @@ func TestAnEarlierRejectionIsNotSaidAgain(t *testing.T) {
 	c.shop.gold = 40
 	asked := request()
 	asked.Intent.Outputs = nil
-	started := ramp.Must(c.client.Initialize(t.Context(), asked))
+	started := must.Get(c.client.Initialize(t.Context(), asked))(t)
 	form := c.form(started.UUID, "mint", "1")
 	assert.Contains(t, text(t, c.browse(t, http.MethodPost, "/exchange", form)),
 		"Rejected by the game: INVALID_BALANCE.")
@@ -1158,7 +1159,7 @@ func TestBothBalancesBeforeAnOrderAreOfOneMoment(t *testing.T) {
 	require.ErrorIs(t, err, ramptest.ErrLostAnswer)
 	c.service.Advance(time.Minute)
 	require.Equal(t, ramptest.Confirmed, c.service.State(earlier))
-	order := ramp.Must(c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(10)))
+	order := must.Get(c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(10)))(t)
 	c.service.Advance(time.Minute)
 	page := c.pageOf(t, order)
 	assert.Contains(t, page, "tokens outside of this order: +8 1,000 1,016 item_gold 900 800")
@@ -1302,7 +1303,7 @@ func TestASetupIsNotAboutOneOrder(t *testing.T) {
 			call := found(t, `failed later, at [0-9:]+: <a href="(/calls/\d+)">`, c.html(t, "/"))
 			assert.Contains(t, c.page(t, call), fmt.Sprintf("answered: HTTP %d", test.status))
 			fails = false
-			ramp.Must(c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(1)))
+			must.Get(c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(1)))(t)
 			c.service.Advance(time.Minute)
 			assert.NotContains(t, c.page(t, "/"), "failed later")
 		})
@@ -1333,7 +1334,7 @@ func TestASetupIsNotAboutOneOrder(t *testing.T) {
 		_, err := c.client.Initialize(t.Context(), ramp.InitializeRequest{})
 		require.Error(t, err)
 		assert.NotContains(t, c.page(t, "/"), "Setup: 1 problem", "which is a matter of that call")
-		_, err = clientOf(t, c.service, ramp.Must(ramp.TextKey("no key of ours"))).Initialize(t.Context(), request())
+		_, err = clientOf(t, c.service, must.Get(ramp.TextKey("no key of ours"))(t)).Initialize(t.Context(), request())
 		require.ErrorIs(t, err, ramp.ErrHMACInvalid)
 		assert.Contains(t, c.page(t, "/"), "Setup: 1 problem")
 	})
@@ -1378,10 +1379,10 @@ func TestTheFrontPageSaysWhatWasLost(t *testing.T) {
 	c.service.Advance(time.Minute)
 	assert.Contains(t, c.page(t, "/"), "✗ 2 orders: The transaction failed, and the game keeps all that it took. "+
 		"Connection works", "and no call with which that began")
-	ramp.Must(c.service.Burn(t.Context(), c.initialize(t), c.session, ramp.NewAmount(1)))
+	must.Get(c.service.Burn(t.Context(), c.initialize(t), c.session, ramp.NewAmount(1)))(t)
 	c.service.Advance(time.Minute)
 	assert.Contains(t, c.page(t, "/"), "✗ 3 orders: Assets went wrong in different ways. Connection works")
-	_, err := clientOf(t, c.service, ramp.Must(ramp.TextKey("no key of ours"))).Initialize(t.Context(), request())
+	_, err := clientOf(t, c.service, must.Get(ramp.TextKey("no key of ours"))(t)).Initialize(t.Context(), request())
 	require.ErrorIs(t, err, ramp.ErrHMACInvalid)
 	said := c.page(t, "/")
 	assert.Contains(t, said, "✗ 3 orders: Assets went wrong in different ways. 1 more needs attention. ")

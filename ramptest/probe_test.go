@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
@@ -58,7 +59,7 @@ func TestTheFirstPageTriesTheGame(t *testing.T) {
 					c.Handler = test.game
 				}
 				if test.other {
-					c.Key = ramp.Must(ramp.TextKey("a key that the game does not have"))
+					c.Key = must.Get(ramp.TextKey("a key that the game does not have"))(t)
 				}
 			}, before(func(w http.ResponseWriter, r *http.Request, game http.Handler) {
 				body, _ := io.ReadAll(r.Body)

@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/internal/test/ownledger"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
@@ -66,7 +67,7 @@ func request() ramp.InitializeRequest {
 
 func TestInitializeFailsAsTheInterfaceSays(t *testing.T) {
 	c, _ := newStub(t)
-	other := ramp.Must(ramp.TextKey("another key"))
+	other := must.Get(ramp.TextKey("another key"))(t)
 	_, err := clientOf(t, c.service, other).Initialize(t.Context(), request())
 	assert.ErrorIs(t, err, ramp.ErrHMACInvalid)
 
@@ -176,10 +177,10 @@ func TestARedirectIsNotFollowed(t *testing.T) {
 
 func TestAMintIsDrivenFromAssetsToResult(t *testing.T) {
 	c, game := newStub(t)
-	player := ramp.Must(c.service.Assets(t.Context(), c.session))
+	player := must.Get(c.service.Assets(t.Context(), c.session))(t)
 	assert.Equal(t, "7", player.Assets[0].Balance.String())
 
-	order := ramp.Must(c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(1)))
+	order := must.Get(c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(1)))(t)
 	assert.Equal(t, order.Request.UserSig, order.Approval.UserSig)
 	assert.NotZero(t, order.Approval.ValidatorSig)
 
@@ -201,7 +202,7 @@ func TestAMintIsDrivenFromAssetsToResult(t *testing.T) {
 	assert.Contains(t, string(got.Raw), `"blockTimestamp":0`)
 
 	// It has every field that the interface has.
-	example := ramp.Must(os.ReadFile("../testdata/6-result-mint.json"))
+	example := must.Get(os.ReadFile("../testdata/6-result-mint.json"))(t)
 	var fields func(text []byte, at string, found map[string]bool)
 	fields = func(text []byte, at string, found map[string]bool) {
 		var object map[string]json.RawMessage
@@ -224,7 +225,7 @@ func TestAMintIsDrivenFromAssetsToResult(t *testing.T) {
 	assert.Greater(t, len(want), 35)
 	assert.Equal(t, want, has)
 
-	order = ramp.Must(c.service.Burn(t.Context(), c.initialize(t), c.session, ramp.NewAmount(3)))
+	order = must.Get(c.service.Burn(t.Context(), c.initialize(t), c.session, ramp.NewAmount(3)))(t)
 	require.NoError(t, c.service.Deliver(t.Context(), order, ramptest.Succeeded))
 	assert.Equal(t, json.Number("0"), game.results[3].Intent.FeeRate, "a burn has no fee")
 	assert.Equal(t, "100", game.results[3].Intent.Actual)
@@ -263,7 +264,7 @@ func TestEveryReadingOfTheInterfaceCanBePlayed(t *testing.T) {
 		"as it is likely":      {func(*ramptest.Config) {}, "10"},
 		"tokens after the fee": {func(c *ramptest.Config) { c.NetAmounts = true }, "8"},
 		"a UUID of 32 digits":  {func(c *ramptest.Config) { c.UUIDDigits = true }, "10"},
-		"a key as base64url":   {func(c *ramptest.Config) { c.Key = ramp.Must(ramp.Base64URLKey("c2FsdA")) }, "10"},
+		"a key as base64url":   {func(c *ramptest.Config) { c.Key = must.Get(ramp.Base64URLKey("c2FsdA"))(t) }, "10"},
 		"a price of a token":   {func(c *ramptest.Config) { c.PerOrder = false }, "10"},
 		"the method burn":      {func(c *ramptest.Config) { c.BurnMethod = ramp.MethodBurn }, "10"},
 		"retries after 5xx":    {func(c *ramptest.Config) { c.Retry = after5xx }, "10"},

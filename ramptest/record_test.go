@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/internal/test/racedetector"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/ramptest/control"
@@ -30,7 +31,7 @@ func TestEveryExchangeIsRecorded(t *testing.T) {
 	c := newCounter(t, func(c *ramptest.Config) {
 		c.Epoch, c.Desk.OnEvent = epoch, func(e control.Event) { recorded = append(recorded, e) }
 	})
-	ramp.Must(c.service.Assets(t.Context(), c.session))
+	must.Get(c.service.Assets(t.Context(), c.session))(t)
 	c.shop.answers = []error{errors.New("away")}
 	order := c.mint(t, ramptest.ResultTwice())
 	c.service.Advance(time.Minute)
@@ -130,12 +131,12 @@ func TestTheRecordHoldsNoSecret(t *testing.T) {
 	_, err = c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(1))
 	require.Error(t, err)
 
-	post := ramp.Must(http.NewRequest(http.MethodPost, c.service.RPCURL(ramp.Testnet), strings.NewReader("{}")))
+	post := must.Get(http.NewRequest(http.MethodPost, c.service.RPCURL(ramp.Testnet), strings.NewReader("{}")))(t)
 	post.Header.Set("Content-Type", "application/json")
 	post.Header.Set("Authorization", "Bearer "+secret)
-	ramp.Must(c.service.Client().Do(post))
+	must.Get(c.service.Client().Do(post))(t)
 
-	text := ramp.Must(json.Marshal(c.service.Events()))
+	text := must.Get(json.Marshal(c.service.Events()))(t)
 	for _, e := range c.service.Events() {
 		if e.Request != nil && e.Kind == control.KindValidate {
 			signature := c.key.Sign([]byte(e.Request.Body))
@@ -169,9 +170,9 @@ func TestAPageThatListsEverythingTellsNoSecret(t *testing.T) {
 	t.Cleanup(game.Close)
 	at := strings.Replace(game.URL, "http://", "http://user:"+url.QueryEscape(password)+"@", 1)
 	desk := ramptest.Desk{Pages: pages.New(), ControlToken: opens, Secrets: []string{validator},
-		OnEvent: func(e control.Event) { printed.Write(ramp.Must(json.Marshal(e))) }}
-	service := ramp.Must(ramptest.New(ramptest.Config{Key: ramp.Must(ramp.TextKey(text)), Game: at,
-		Validator: common.HexToAddress("0x1"), Desk: desk}))
+		OnEvent: func(e control.Event) { printed.Write(must.Get(json.Marshal(e))(t)) }}
+	service := must.Get(ramptest.New(ramptest.Config{Key: must.Get(ramp.TextKey(text))(t), Game: at,
+		Validator: common.HexToAddress("0x1"), Desk: desk}))(t)
 	defer service.Close()
 	bob := ramp.Session{ID: "bob", Token: ramp.NewAccessToken(other)}
 	_, err := service.Assets(t.Context(), bob)
@@ -182,18 +183,18 @@ func TestAPageThatListsEverythingTellsNoSecret(t *testing.T) {
 	_, err = service.Assets(t.Context(), session1)
 	show(err)
 	get := func(path string) string {
-		asked := ramp.Must(http.NewRequest(http.MethodGet, service.URL()+path, nil))
+		asked := must.Get(http.NewRequest(http.MethodGet, service.URL()+path, nil))(t)
 		asked.Header.Set("Authorization", "Bearer "+opens)
-		answer := ramp.Must(service.Client().Do(asked))
+		answer := must.Get(service.Client().Do(asked))(t)
 		defer answer.Body.Close()
 		require.Equal(t, 200, answer.StatusCode)
-		return string(ramp.Must(io.ReadAll(answer.Body)))
+		return string(must.Get(io.ReadAll(answer.Body))(t))
 	}
 	show(get("/calls"))
 	show(get("/calls/2"))
 	show(get("/control"))
 	events := service.Events()
-	show(string(ramp.Must(json.Marshal(events))), service.Timeline(), printed.String())
+	show(string(must.Get(json.Marshal(events))(t)), service.Timeline(), printed.String())
 	require.Equal(t, 500, events[len(events)-1].Answer.Status)
 	for _, said := range shown {
 		for _, secret := range []string{text, other, validator, opens, password, basic} {
@@ -240,7 +241,7 @@ func TestATimelineIsReadable(t *testing.T) {
 }
 
 func TestATestThatFailsShowsTheTimeline(t *testing.T) {
-	key := ramp.Must(ramp.TextKey("key of the console"))
+	key := must.Get(ramp.TextKey("key of the console"))(t)
 	for _, failed := range []bool{true, false} {
 		f := &judged{TB: t, failed: failed}
 		service := ramptest.Start(f, ramptest.Config{Key: key, Validator: [20]byte{1}, Handler: http.NotFoundHandler()})

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/pages"
@@ -33,7 +34,7 @@ func kept(t testing.TB) func(*ramptest.Config) {
 
 func openState(t testing.TB, path string) *ramptest.StateFile {
 	t.Helper()
-	file := ramp.Must(ramptest.OpenState(path))
+	file := must.Get(ramptest.OpenState(path))(t)
 	t.Cleanup(func() { _ = file.Close() })
 	return file
 }
@@ -61,8 +62,8 @@ func TestAServiceGoesOnWhereAnotherOneWas(t *testing.T) {
 		ramptest.LostAnswer(ramptest.OnResult))
 	asked := request()
 	asked.Intent.Token, asked.Intent.Materials[0].IsNonFungible = swordToken, true
-	swords := ramp.Must(c.client.Initialize(t.Context(), asked)).UUID
-	ramp.Must(c.service.Mint(t.Context(), swords, c.session, ramp.NewAmount(2)))
+	swords := must.Get(c.client.Initialize(t.Context(), asked))(t).UUID
+	must.Get(c.service.Mint(t.Context(), swords, c.session, ramp.NewAmount(2)))(t)
 	c.service.Advance(time.Minute)
 	held := c.mint(t, ramptest.ResultAfterNext())
 	c.service.Advance(2 * time.Second)
@@ -82,7 +83,7 @@ func TestAServiceGoesOnWhereAnotherOneWas(t *testing.T) {
 			"") // it is not asked again
 		_, reported := c.control(t, "GET", "/control/orders", "")
 		v.orders, v.now, v.wallet = reported.Orders, c.service.Now().UTC(), c.service.Wallet(c.session).Hex()
-		v.receipt = ramp.Must(node.Receipt(t.Context(), done.TxHash))
+		v.receipt = must.Get(node.Receipt(t.Context(), done.TxHash))(t)
 		v.swords = tokenBalance(t, node, common.HexToAddress(swordToken), c.service.Wallet(c.session)).String()
 		return v
 	}
@@ -131,7 +132,7 @@ func filed(t *testing.T, play func(*counter)) (c *counter, state []byte) {
 	play(c)
 	c.service.Close()
 	require.NoError(t, file.Close())
-	return c, ramp.Must(os.ReadFile(path))
+	return c, must.Get(os.ReadFile(path))(t)
 }
 
 // from starts another service from what a state file holds, and lets use have it.
@@ -203,8 +204,8 @@ func TestWhatHappenedIsThereAfterARestart(t *testing.T) {
 	c.restart(t, c.handler)
 	after := c.service.Events()
 	routine := func(e control.Event) bool { return e.Routine() }
-	want := ramp.Must(json.Marshal(slices.DeleteFunc(before, routine)))
-	got := ramp.Must(json.Marshal(slices.DeleteFunc(after, routine)))
+	want := must.Get(json.Marshal(slices.DeleteFunc(before, routine)))(t)
+	got := must.Get(json.Marshal(slices.DeleteFunc(after, routine)))(t)
 	assert.JSONEq(t, string(want), string(got))
 	assert.Equal(t, shown, history())
 	assert.True(t, strings.HasPrefix(c.service.Timeline(), strings.SplitAfter(timeline, "\n")[0]))
@@ -217,7 +218,7 @@ func TestAStateFileHasOneService(t *testing.T) {
 	_, err := ramptest.OpenState(path)
 	require.ErrorContains(t, err, "another program uses the file")
 	require.NoError(t, file.Close())
-	note := ramp.Must(openState(t, path).Note("a key"))
+	note := must.Get(openState(t, path).Note("a key"))(t)
 	assert.Equal(t, "a value\n", note)
 }
 
@@ -260,7 +261,7 @@ func TestALateEffectIsKept(t *testing.T) {
 // a UUID without an order. If the lines of the file change, raise stateVersion.
 func TestAStateFileOfAnEarlierReleaseIsRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state")
-	require.NoError(t, os.WriteFile(path, ramp.Must(os.ReadFile("testdata/state-6")), 0o600))
+	require.NoError(t, os.WriteFile(path, must.Get(os.ReadFile("testdata/state-6"))(t), 0o600))
 	file := openState(t, path)
 	c := newCounter(t, reporting, func(c *ramptest.Config) { c.Desk.State = file })
 	c.shop.name, c.shop.gold = "alice", 700
@@ -306,7 +307,7 @@ func TestAStateFileOfAnEarlierReleaseIsRead(t *testing.T) {
 	assert.Equal(t, "1016", new(big.Int).Div(balance, big.NewInt(1e18)).String())
 
 	unused := uuid.MustParse("d8d8d6b1-a1ad-4071-9e7a-45a801976f7d")
-	ramp.Must(c.service.Mint(t.Context(), unused, c.session, ramp.NewAmount(10)))
+	must.Get(c.service.Mint(t.Context(), unused, c.session, ramp.NewAmount(10)))(t)
 	sent := map[string]int{}
 	for _, d := range c.service.Advance(time.Hour) {
 		require.NoError(t, d.Err)

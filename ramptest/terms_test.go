@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
@@ -28,19 +29,19 @@ func sells(t *testing.T, others *ramp.Terms) *studio {
 		return ramp.Product{Name: name, Token: token, MintFeeBps: 100, Materials: []ramp.Item{one},
 			Outputs: []ramp.Item{back}}
 	}
-	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet,
+	terms := must.Get(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet,
 		Products: []ramp.Product{
 			product("gold", token, "gold", 100, 80, false),
 			product("sword", swordToken, "sword", 1, 1, true),
-		}}))
+		}}))(t)
 	s := &studio{owns: map[string]int64{"gold": 1000, "sword": 2, "extra_item": 9}}
 	s.open(t, cmp.Or(others, terms), false, func(service *ramptest.Service) *rampproof.Config {
 		p := proved(service)
 		p.Contracts = []common.Address{common.HexToAddress(token), common.HexToAddress(swordToken)}
 		return p
 	}, nil)
-	s.client = ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: s.service.URL(), Key: wayKey(), Terms: terms,
-		HTTPClient: s.service.Client()}))
+	s.client = must.Get(ramp.NewClient(ramp.ClientConfig{URL: s.service.URL(), Key: wayKey(), Terms: terms,
+		HTTPClient: s.service.Client()}))(t)
 	t.Cleanup(func() {
 		failed, said := s.test.end()
 		assert.False(t, failed, said)
@@ -71,7 +72,7 @@ func TestAGameWithTermsApprovesOnlyWhatItSells(t *testing.T) {
 		{s.service.Mint, "sword", ramp.TypeNFT, 960, 0},
 		{s.service.Burn, "sword", ramp.TypeNFT, 960, 2},
 	} {
-		intent := ramp.Must(s.sell(t.Context(), step.by, step.product, 2, offTheTerms...)).Request.Intent
+		intent := must.Get(s.sell(t.Context(), step.by, step.product, 2, offTheTerms...))(t).Request.Intent
 		assert.Contains(t, []ramp.AssetType{intent.From[0].Type, intent.To[0].Type}, step.kind)
 		s.service.Advance(time.Minute)
 		assert.Equal(t, map[string]int64{"gold": step.gold, "sword": step.sword, "extra_item": 9}, s.owns)
@@ -92,14 +93,14 @@ func TestAGameWithTermsApprovesOnlyWhatItSells(t *testing.T) {
 func TestTheEvidenceNamesNonFungibleTokens(t *testing.T) {
 	s := sells(t, nil)
 	moved := func(by placer, n int64) (ids []string) {
-		ramp.Must(s.sell(t.Context(), by, "sword", n))
+		must.Get(s.sell(t.Context(), by, "sword", n))(t)
 		s.service.Advance(time.Minute)
 		for _, id := range s.steps[len(s.steps)-1].Evidence.TokenIDs {
 			ids = append(ids, id.String())
 		}
 		return ids
 	}
-	ramp.Must(s.client.Initialize(t.Context(), ramp.InitializeRequest{Product: "sword"})) // names the token
+	must.Get(s.client.Initialize(t.Context(), ramp.InitializeRequest{Product: "sword"}))(t) // names the token
 	node, sword := nodeOf(t, s.service), common.HexToAddress(swordToken)
 	holds := func() int64 {
 		return tokenBalance(t, node, sword, s.service.Wallet(session1)).Int64()

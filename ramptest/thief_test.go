@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
@@ -115,9 +116,9 @@ func guarded(t *testing.T, d *door, ours bool, options ...func(*ramptest.Config)
 	test := &judged{TB: t}
 	config := ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address()}
 	if ours {
-		config.Handler = ramp.Must(ramp.NewHandler(ramp.HandlerConfig{
+		config.Handler = must.Get(ramp.NewHandler(ramp.HandlerConfig{
 			Players: d, Store: &ramp.MemoryStore{Apply: d.Apply},
-			Terms: anyTerms, Key: key, Signer: signer, Logger: slog.New(slog.DiscardHandler)}))
+			Terms: anyTerms, Key: key, Signer: signer, Logger: slog.New(slog.DiscardHandler)}))(t)
 	} else {
 		server := httptest.NewServer(d.serve())
 		t.Cleanup(server.Close)
@@ -276,7 +277,7 @@ func TestATokenForOneCallIsNamed(t *testing.T) {
 	})
 	service, _ := guarded(t, d, true)
 	key, _ := console(t)
-	started := ramp.Must(clientOf(t, service, key).Initialize(t.Context(), request()))
+	started := must.Get(clientOf(t, service, key).Initialize(t.Context(), request()))(t)
 	d.once = true
 	_, err := service.Mint(t.Context(), started.UUID, sessionOf("alice"), ramp.NewAmount(10))
 	const said = "ust before, the game listed assets for this token: if one call uses a token up, no page works"
@@ -354,7 +355,7 @@ func TestAThiefLeavesNoTrace(t *testing.T) {
 	d := newDoor(right)
 	service, end := guarded(t, d, true, closed)
 	key, _ := console(t)
-	started := ramp.Must(clientOf(t, service, key).Initialize(t.Context(), request()))
+	started := must.Get(clientOf(t, service, key).Initialize(t.Context(), request()))(t)
 	_, err := service.Mint(t.Context(), started.UUID, sessionOf("alice"), ramp.NewAmount(10))
 	require.NoError(t, err)
 	service.Advance(time.Minute)

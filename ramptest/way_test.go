@@ -26,6 +26,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/ramptest/control"
@@ -106,14 +107,14 @@ func (s *studio) open(t *testing.T, terms *ramp.Terms, perOrder bool, proof func
 	store := &ramp.MemoryStore{Apply: s.Apply}
 	config := ramp.HandlerConfig{Players: s, Store: store, Terms: terms, Key: key, Signer: signer,
 		Logger: slog.New(slog.DiscardHandler), Now: s.service.Now}
-	s.chain = ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: s.service.RPCURL(ramp.Testnet), ChainID: 7002,
-		HTTPClient: s.service.Client(), Retries: -1}))
+	s.chain = must.Get(ramp.NewRPC(ramp.RPCConfig{URL: s.service.RPCURL(ramp.Testnet), ChainID: 7002,
+		HTTPClient: s.service.Client(), Retries: -1}))(t)
 	if proof != nil {
 		c := proof(s.service)
 		c.Chain, c.Network, c.MintFeeBps = s.chain, ramp.Testnet, 2000
-		config.Confirm, config.Wallet = ramp.Must(rampproof.New(*c)), ramp.AnyWallet
+		config.Confirm, config.Wallet = must.Get(rampproof.New(*c))(t), ramp.AnyWallet
 	}
-	var handler http.Handler = ramp.Must(ramp.NewHandler(config))
+	var handler http.Handler = must.Get(ramp.NewHandler(config))(t)
 	if wrap != nil {
 		handler = wrap(handler)
 	}
@@ -135,7 +136,7 @@ func (s *studio) order(ctx context.Context, place func(*ramptest.Service) placer
 
 // place is order, which must succeed.
 func (s *studio) place(t *testing.T, place func(*ramptest.Service) placer, faults ...ramptest.Fault) *ramptest.Order {
-	return ramp.Must(s.order(t.Context(), place, faults...))
+	return must.Get(s.order(t.Context(), place, faults...))(t)
 }
 
 // expire ends the player's session.
@@ -303,7 +304,7 @@ func TestATestIsGreenIfNothingIsLost(t *testing.T) {
 		"a result that never comes": placed(mints, time.Hour, fails, ramptest.ResultNever()),
 		"every answer is lost":      placed(mints, 2*time.Second, fails, lost, lost),
 		"a UUID is unused": func(t *testing.T, s *studio) {
-			ramp.Must(s.client.Initialize(t.Context(), request()))
+			must.Get(s.client.Initialize(t.Context(), request()))(t)
 		},
 		"a burn of less than the order is about": func(t *testing.T, s *studio) {
 			s.place(t, burns, ramptest.BurnsLess())
@@ -316,8 +317,8 @@ func TestATestIsGreenIfNothingIsLost(t *testing.T) {
 		},
 		"an expired session, after a new login": func(t *testing.T, s *studio) {
 			s.place(t, mints, fails)
-			ramp.Must(s.service.Assets(t.Context(),
-				ramp.Session{ID: "session-2", Token: ramp.NewAccessToken("token-2")}))
+			must.Get(s.service.Assets(t.Context(),
+				ramp.Session{ID: "session-2", Token: ramp.NewAccessToken("token-2")}))(t)
 			s.expire()
 			s.service.Advance(time.Minute)
 		},
@@ -379,14 +380,14 @@ func TestAResultThatTheChainDoesNotConfirmIsExplained(t *testing.T) {
 			s := open(t, test.proof, test.wrap)
 			r := request()
 			r.Intent.Network = test.start
-			started := ramp.Must(s.client.Initialize(t.Context(), r))
-			order := ramp.Must(s.service.Mint(t.Context(), started.UUID, session1, ramp.NewAmount(10), test.fails...))
+			started := must.Get(s.client.Initialize(t.Context(), r))(t)
+			order := must.Get(s.service.Mint(t.Context(), started.UUID, session1, ramp.NewAmount(10), test.fails...))(t)
 			if test.hint == "" { // the server looks, as with rampproof.Confirmed
 				_, err := s.chain.Receipt(t.Context(), order.TxHash)
 				require.ErrorIs(t, err, ramp.ErrNotFound) // yet
 			}
 			// as the server would, which waits for 5 seconds for another network
-			ramp.Must(s.chain.BlockNumber(t.Context()))
+			must.Get(s.chain.BlockNumber(t.Context()))(t)
 			sent := s.service.Advance(time.Second)
 			require.Len(t, sent, 1)
 			assert.ErrorContains(t, sent[0].Err, "HTTP 500")
@@ -413,14 +414,14 @@ func TestRightToLeftIdentifiersAreIsolated(t *testing.T) {
 	asked := request()
 	asked.Intent.Materials = []ramp.Item{{ID: gold, Amount: ramp.NewAmount(100),
 		IconURL: "https://example.com/gold.png"}}
-	started := ramp.Must(s.client.Initialize(t.Context(), asked))
-	order := ramp.Must(s.service.Mint(t.Context(), started.UUID, session1, ramp.NewAmount(10),
-		ramptest.TransactionFails()))
+	started := must.Get(s.client.Initialize(t.Context(), asked))(t)
+	order := must.Get(s.service.Mint(t.Context(), started.UUID, session1, ramp.NewAmount(10),
+		ramptest.TransactionFails()))(t)
 	s.service.Advance(time.Minute)
 	const isolated = "100 \u2068" + gold + "\u2069"
 	for _, path := range []string{"/control/orders", "/", "/orders/" + order.UUID.String()} {
-		answer := ramp.Must(s.service.Client().Get(s.service.URL() + path))
-		body := ramp.Must(io.ReadAll(answer.Body))
+		answer := must.Get(s.service.Client().Get(s.service.URL() + path))(t)
+		body := must.Get(io.ReadAll(answer.Body))(t)
 		assert.Contains(t, string(body), isolated, path)
 	}
 	_, said := s.test.end()

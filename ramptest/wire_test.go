@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/loopback"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
@@ -46,7 +47,7 @@ func TestAHandlerInMemorySeesWhatAServerSees(t *testing.T) {
 	for _, config := range []ramptest.Config{{Game: server.URL}, {Handler: handler}} {
 		config.Key, config.Validator, config.Books = key, [20]byte{1}, ramptest.BooksOff
 		service := ramptest.Start(t, config)
-		started := ramp.Must(clientOf(t, service, key).Initialize(t.Context(), request()))
+		started := must.Get(clientOf(t, service, key).Initialize(t.Context(), request()))(t)
 		_, err := service.Assets(t.Context(), session1)
 		assert.ErrorContains(t, err, "HTTP 418")
 		_, err = service.Mint(t.Context(), started.UUID, session1, ramp.NewAmount(1))
@@ -87,7 +88,7 @@ func TestAPlayerHasAWallet(t *testing.T) {
 	assert.Equal(t, order.Request.UserAddress, c.service.Wallet(c.session).Hex())
 	assert.NotEqual(t, c.service.Wallet(c.session), c.service.Wallet(ramp.Session{ID: "session-2"}))
 
-	own := ramp.Must(ramp.NewKeySigner("0x" + strings.Repeat("42", 32)))
+	own := must.Get(ramp.NewKeySigner("0x" + strings.Repeat("42", 32)))(t)
 	c = newCounter(t, func(c *ramptest.Config) {
 		c.Wallet = func(s ramp.Session) *ramp.Signer {
 			if s.ID == "session-1" {
@@ -105,12 +106,12 @@ func TestAPlayerHasAWallet(t *testing.T) {
 
 func TestTheAddressOfAService(t *testing.T) {
 	everywhere := func() net.Listener {
-		here := ramp.Must(loopback.Listen())
+		here := must.Get(loopback.Listen())(t)
 		defer here.Close()
 		if here.Addr().(*net.TCPAddr).IP.To4() != nil {
-			return ramp.Must(net.Listen("tcp4", "0.0.0.0:0"))
+			return must.Get(net.Listen("tcp4", "0.0.0.0:0"))(t)
 		}
-		return ramp.Must(net.Listen("tcp6", "[::]:0"))
+		return must.Get(net.Listen("tcp6", "[::]:0"))(t)
 	}
 	for _, test := range []struct {
 		name   string
@@ -120,7 +121,7 @@ func TestTheAddressOfAService(t *testing.T) {
 		{"in memory", func(*ramptest.Config) {}, `^https://memory\.invalid$`},
 		{"on every address of it", func(c *ramptest.Config) { c.Desk.Listener = everywhere() },
 			`^http://(127\.0\.0\.1|\[::1\]):\d+$`},
-		{"on this machine", func(c *ramptest.Config) { c.Desk.Listener = ramp.Must(loopback.Listen()) },
+		{"on this machine", func(c *ramptest.Config) { c.Desk.Listener = must.Get(loopback.Listen())(t) },
 			`^http://(127\.0\.0\.1|\[::1\]):\d+$`},
 		{"as others reach it", func(c *ramptest.Config) { c.Desk.PublicURL = "https://desk.example/" },
 			`^https://desk\.example$`},
@@ -142,7 +143,7 @@ func TestTheClientOfAServiceUsesNoTransportOfTheProgram(t *testing.T) {
 	defer func() { http.DefaultTransport = before }()
 	for name, config := range map[string]func(*ramptest.Config){
 		"in memory":     func(*ramptest.Config) {},
-		"on a listener": func(c *ramptest.Config) { c.Desk.Listener = ramp.Must(loopback.Listen()) },
+		"on a listener": func(c *ramptest.Config) { c.Desk.Listener = must.Get(loopback.Listen())(t) },
 	} {
 		http.DefaultTransport = broken{}
 		c := newCounter(t, config)
@@ -202,12 +203,12 @@ func TestEveryDirectionCanBeOrdered(t *testing.T) {
 }
 
 func TestSwitchesOfTheIntent(t *testing.T) {
-	half := ramp.Must(ramp.ParseAmount("0.5"))
+	half := must.Get(ramp.ParseAmount("0.5"))(t)
 	c := newCounter(t, func(c *ramptest.Config) {
 		c.PerOrder, c.BurnMethod, c.TokenType = false, ramp.MethodBurn, "erc20"
 		c.Digest = func(*ramp.ValidateRequest) ramp.Digest { return ramp.Digest{31: 1} }
 	})
-	order := ramp.Must(c.service.Burn(t.Context(), c.initialize(t), c.session, half))
+	order := must.Get(c.service.Burn(t.Context(), c.initialize(t), c.session, half))(t)
 	assert.Equal(t, ramp.Intent{
 		Method: "burn", Type: "disassemble", TargetCandidate: []byte("{}"),
 		From: []ramp.IntentAsset{{Type: "erc20", ID: token, Amount: half}},

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/internal/test/rig"
 	"github.com/token-ramp/ramp-go/rampbooks"
 	"github.com/token-ramp/ramp-go/rampproof"
@@ -147,7 +148,7 @@ func TestAbandonRefusesWhileTheTransactionOfTheOrderIsOnTheChain(t *testing.T) {
 			refuses(t, err, hash)
 			against := alice
 			against.AgainstEvidence = true
-			ramp.Must(orders.Abandon(t.Context(), order.UUID, against))
+			must.Get(orders.Abandon(t.Context(), order.UUID, against))(t)
 		})
 	}
 }
@@ -179,7 +180,7 @@ func TestAbandonAsksTheNodeLittle(t *testing.T) {
 			refuses(t, err, hash)
 			assert.LessOrEqual(t, n.Calls, c.most)
 			n.Calls = 0
-			ramp.Must(orders.Abandon(t.Context(), idle.UUID, alice))
+			must.Get(orders.Abandon(t.Context(), idle.UUID, alice))(t)
 			assert.LessOrEqual(t, n.Calls, c.most)
 		})
 	}
@@ -209,7 +210,7 @@ func TestAbandonRefusesOnANodeThatLiesBehind(t *testing.T) {
 	n.Down = ""
 	store.Witness(t, n)
 	store.Calls = 0
-	ramp.Must(orders.Show(t.Context(), order.UUID))
+	must.Get(orders.Show(t.Context(), order.UUID))(t)
 	for calls := store.Calls; calls > 0; calls-- { // orders that ended, those of the user, and that of the transaction
 		store.Calls, store.Failing = 0, calls
 		_, err = orders.Show(t.Context(), order.UUID)
@@ -220,7 +221,7 @@ func TestAbandonRefusesOnANodeThatLiesBehind(t *testing.T) {
 	assert.ErrorContains(t, err, "ramp: reconcile: ramp: eth_getLogs: ")
 	n.Down = ""
 	n.Sent = slices.DeleteFunc(n.Sent, func(tx rig.Tx) bool { return tx.From == rig.Player })
-	ramp.Must(orders.Abandon(t.Context(), order.UUID, alice))
+	must.Get(orders.Abandon(t.Context(), order.UUID, alice))(t)
 }
 
 // A fallback that lies behind leaves out the logs that it has not seen.
@@ -238,10 +239,10 @@ func TestTheLogsOfAFallbackThatLiesBehindAreNotTaken(t *testing.T) {
 	defer first.Close()
 	defer second.Close()
 	reads := func() *rig.Office { // the first node again
-		chain := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: first.URL, ChainID: 1112, Retries: -1,
-			FallbackURL: second.URL, Logger: rig.Quiet}))
-		return ramp.Must(rig.NewOffice(rig.Config{Store: store, Proof: rig.ProofOn(chain, rig.Paid),
-			Products: rampbooks.Always(rig.Product), Now: func() time.Time { return rig.Now }, Logger: rig.Quiet}))
+		chain := must.Get(ramp.NewRPC(ramp.RPCConfig{URL: first.URL, ChainID: 1112, Retries: -1,
+			FallbackURL: second.URL, Logger: rig.Quiet}))(t)
+		return must.Get(rig.NewOffice(rig.Config{Store: store, Proof: rig.ProofOn(chain, rig.Paid),
+			Products: rampbooks.Always(rig.Product), Now: func() time.Time { return rig.Now }, Logger: rig.Quiet}))(t)
 	}
 	const want = "the node is behind: its newest block is of 2026-11-20T02:00:00Z"
 	_, err := reads().Abandon(t.Context(), order.UUID, alice)
@@ -269,7 +270,7 @@ func TestAbandonRefusesWhileTheResultMayCome(t *testing.T) {
 	d := newStudio(t)
 	d.Witness(t)
 	order := d.Place(t, d.Service.Mint, ramptest.StaysPending())
-	blind := ramp.Must(rig.NewOffice(rig.Config{Store: d.Store, Now: d.Service.Now, Logger: rig.Quiet}))
+	blind := must.Get(rig.NewOffice(rig.Config{Store: d.Store, Now: d.Service.Now, Logger: rig.Quiet}))(t)
 	decide := func(o *rig.Office, flags ...string) error {
 		_, err := rig.RunCommand(t, o, "abandon",
 			append(flags, "-who", "alice", "-reason", "case 18", order.UUID.String())...)

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/internal/test/racedetector"
 	"github.com/token-ramp/ramp-go/internal/test/rig"
 	"github.com/token-ramp/ramp-go/rampproof"
@@ -61,7 +62,7 @@ func (a *absence) abandon(t *testing.T, d support.Decision) error {
 
 func (a *absence) show(t *testing.T) *support.Report {
 	t.Helper()
-	return ramp.Must(a.Show(t.Context(), a.order.UUID))
+	return must.Get(a.Show(t.Context(), a.order.UUID))(t)
 }
 
 // A node answers eth_getLogs with an empty list, because what was there is pruned, not built
@@ -150,10 +151,10 @@ func TestWithoutAWitnessNothingIsAbsent(t *testing.T) {
 	}
 
 	a := newAbsence(t) // in a store that lists nothing
-	orders := ramp.Must(rig.NewOffice(rig.Config{
+	orders := must.Get(rig.NewOffice(rig.Config{
 		Store: a.store.Store, Proof: rig.ProofOn(a.node.RPC(t), rig.Paid), Now: func() time.Time { return rig.Now },
 		Logger: rig.Quiet,
-	}))
+	}))(t)
 	_, err := orders.Abandon(t.Context(), a.order.UUID, alice)
 	assert.ErrorContains(t, err, "nothing shows that the node lists what happened")
 }
@@ -241,7 +242,7 @@ func TestAChainWithoutEmptyBlocksIsNotBehind(t *testing.T) {
 	a.store.Keep(t, young)
 	_, err := a.Abandon(t.Context(), young.UUID, alice)
 	assert.ErrorContains(t, err, behind, "its transaction may be in the block that is missing")
-	ramp.Must(a.Abandon(t.Context(), young.UUID, without))
+	must.Get(a.Abandon(t.Context(), young.UUID, without))(t)
 }
 
 // The node lists the events of a transaction of the player, and does not return it.
@@ -310,7 +311,7 @@ func TestAFailedTransactionGivesNothingBackThatWasMinted(t *testing.T) {
 	_, err := a.Finish(t.Context(), a.order.UUID, failed, alice)
 	assert.ErrorContains(t, err, "and lists none of its events")
 	a.node.Lists = nil
-	step := ramp.Must(a.Finish(t.Context(), a.order.UUID, failed, alice))
+	step := must.Get(a.Finish(t.Context(), a.order.UUID, failed, alice))(t)
 	assert.Equal(t, ramp.GiveBack, step.Effect.Kind)
 }
 
@@ -335,7 +336,7 @@ func TestAPersonMayFinishWhatProofRefuses(t *testing.T) {
 		require.ErrorIs(t, err, rampproof.ErrNotProven)
 		_, err = a.Finish(t.Context(), order.UUID, hash, without)
 		require.ErrorIs(t, err, rampproof.ErrNotProven)
-		step := ramp.Must(a.Finish(t.Context(), order.UUID, hash, against))
+		step := must.Get(a.Finish(t.Context(), order.UUID, hash, against))(t)
 		assert.Equal(t, ramp.OrderSucceeded, step.Order.State)
 		assert.Equal(t, "alice: case 18", step.Order.Reason)
 
@@ -359,7 +360,7 @@ func TestAPersonMayFinishWhatProofRefuses(t *testing.T) {
 	assert.ErrorIs(t, err, rampproof.ErrNotProven)
 	_, err = a.Finish(t.Context(), young.UUID, failed, against)
 	assert.ErrorContains(t, err, "its result may come until ")
-	step := ramp.Must(a.Finish(t.Context(), a.order.UUID, failed, against))
+	step := must.Get(a.Finish(t.Context(), a.order.UUID, failed, against))(t)
 	assert.Equal(t, ramp.GiveBack, step.Effect.Kind)
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/internal/test/rig"
 	"github.com/token-ramp/ramp-go/internal/test/thief"
 	"github.com/token-ramp/ramp-go/rampproof"
@@ -39,11 +40,11 @@ var decisions = map[string]func(t *testing.T){
 				refuses(t, err, tx)
 				d.Log.Reset()
 
-				step := ramp.Must(d.Finish(t.Context(), order.UUID, tx, alice))
+				step := must.Get(d.Finish(t.Context(), order.UUID, tx, alice))(t)
 				assert.Equal(t, ramp.OrderSucceeded, step.Order.State)
 				assert.Equal(t, effect, step.Effect.Kind)
 				assert.Equal(t, tx.Hex(), step.Order.TxHash)
-				assert.Equal(t, "alice: case 18", ramp.Must(d.Show(t.Context(), order.UUID)).Order.Reason)
+				assert.Equal(t, "alice: case 18", must.Get(d.Show(t.Context(), order.UUID))(t).Order.Reason)
 				record := d.Record(t)
 				assert.Equal(t,
 					[]any{"WARN", "ramp: order finished", order.UUID.String(), "alice", "case 18",
@@ -52,7 +53,7 @@ var decisions = map[string]func(t *testing.T){
 						record["direction"], record["tx_hash"], record["effect"], record["new"]})
 
 				after := d.Gold
-				step = ramp.Must(d.Finish(t.Context(), order.UUID, tx, alice))
+				step = must.Get(d.Finish(t.Context(), order.UUID, tx, alice))(t)
 				assert.False(t, step.New)
 				require.NoError(t, d.Service.Resend(t.Context(), order), "the result, after all")
 				assert.Equal(t, after, d.Gold)
@@ -75,7 +76,7 @@ var decisions = map[string]func(t *testing.T){
 					n.Send(at.Add(time.Second), rig.Tx{Transfers: []ramp.Transfer{rig.Moved(from, to, net*tokens)}}))
 			}
 			store.Keep(t, hanging...)
-			report := ramp.Must(orders.Show(t.Context(), hanging[2].UUID))
+			report := must.Get(orders.Show(t.Context(), hanging[2].UUID))(t)
 			require.Len(t, report.Candidates, 3)
 			assert.Equal(t, sent[2], report.Candidates[0].Hash)
 			assert.Equal(t, []bool{false, true},
@@ -84,7 +85,7 @@ var decisions = map[string]func(t *testing.T){
 			assert.Contains(t, report.Text(), "another amount than the order is about")
 			assert.Contains(t, report.Text(), "it also proves that order "+hanging[1].UUID.String())
 			store.Keep(t, rig.Ended(hanging[1], ramp.OrderSucceeded, sent[1], rig.Now))
-			report = ramp.Must(orders.Show(t.Context(), hanging[2].UUID))
+			report = must.Get(orders.Show(t.Context(), hanging[2].UUID))(t)
 			assert.NotContains(t, report.Candidates[0].AlsoProves, hanging[1].UUID, "it has ended")
 			for _, c := range report.Candidates {
 				if c.Hash == sent[0] { // of more than the order is about
@@ -113,7 +114,7 @@ var decisions = map[string]func(t *testing.T){
 		d.OpenOffice()
 		order := d.Place(t, d.Service.Burn, ramptest.ResultNever())
 		assert.Contains(t, d.Candidate(t, order).Unproven, rampproof.ErrNotProven.Error())
-		assert.Contains(t, ramp.Must(d.Show(t.Context(), order.UUID)).Text(), "\n    abandoning the order fails: ")
+		assert.Contains(t, must.Get(d.Show(t.Context(), order.UUID))(t).Text(), "\n    abandoning the order fails: ")
 		_, err := d.Finish(t.Context(), order.UUID, order.TxHash, alice)
 		assert.ErrorIs(t, err, rampproof.ErrNotProven)
 		_, err = d.Abandon(t.Context(), order.UUID, alice)
@@ -125,8 +126,8 @@ var decisions = map[string]func(t *testing.T){
 		order := d.Place(t, d.Service.Burn, ramptest.StaysPending())
 		for n, trick := range []thief.Trick{thief.SelfTransfer, thief.Approval, thief.FailedCall, thief.SignedTransfer,
 			thief.FriendsTransfer} {
-			tx := ramp.Must(thief.Play(t.Context(), d.Service, order, trick))
-			report := ramp.Must(d.Show(t.Context(), order.UUID))
+			tx := must.Get(thief.Play(t.Context(), d.Service, order, trick))(t)
+			report := must.Get(d.Show(t.Context(), order.UUID))(t)
 			assert.Len(t, report.Candidates, min(1, max(0, n-2)), "what moved a token from the player")
 			for _, c := range report.Candidates {
 				assert.NotEmpty(t, c.Unproven)
@@ -136,18 +137,18 @@ var decisions = map[string]func(t *testing.T){
 			assert.ErrorIs(t, err, rampproof.ErrNotProven, "%s", trick)
 		}
 		d.Service.Advance(13 * time.Hour)
-		step := ramp.Must(d.Abandon(t.Context(), order.UUID, alice))
+		step := must.Get(d.Abandon(t.Context(), order.UUID, alice))(t)
 		assert.Equal(t, ramp.OrderAbandoned, step.Order.State)
 	},
 	"there is none": func(t *testing.T) {
 		d := newStudio(t)
 		d.Witness(t)
 		order := d.Place(t, d.Service.Mint, ramptest.StaysPending())
-		report := ramp.Must(d.Show(t.Context(), order.UUID))
+		report := must.Get(d.Show(t.Context(), order.UUID))(t)
 		assert.Empty(t, report.Candidates)
 		assert.EqualValues(t, 900, d.Gold)
 		d.Service.Advance(13 * time.Hour)
-		step := ramp.Must(d.Abandon(t.Context(), order.UUID, alice))
+		step := must.Get(d.Abandon(t.Context(), order.UUID, alice))(t)
 		assert.Equal(t, ramp.OrderAbandoned, step.Order.State)
 		assert.EqualValues(t, 1000, d.Gold)
 
@@ -187,7 +188,7 @@ var decisions = map[string]func(t *testing.T){
 		_, err := a.Finish(t.Context(), a.order.UUID, own, alice)
 		require.ErrorIs(t, err, rampproof.ErrNotProven)
 		assert.ErrorContains(t, err, "it is 20m0s older than the order")
-		step := ramp.Must(a.Finish(t.Context(), a.order.UUID, own, against))
+		step := must.Get(a.Finish(t.Context(), a.order.UUID, own, against))(t)
 		assert.Equal(t, ramp.OrderSucceeded, step.Order.State)
 	},
 	"the chain cannot be read": func(t *testing.T) {
@@ -212,7 +213,7 @@ var decisions = map[string]func(t *testing.T){
 
 // docs/on-call.md has the table. Each row is played, and nothing that is not there.
 func TestEachRowOfTheTableOfDecisions(t *testing.T) {
-	guide := ramp.Must(os.ReadFile("../docs/on-call.md"))
+	guide := must.Get(os.ReadFile("../docs/on-call.md"))(t)
 	table := regexp.MustCompile(`(?m)^\| the candidates \|.*\n\|[-|]+\|\n((?:\|.*\n)+)`).FindSubmatch(guide)
 	require.NotNil(t, table)
 	var rows []string

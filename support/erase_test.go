@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/internal/test/rig"
 	"github.com/token-ramp/ramp-go/support"
 )
@@ -38,8 +39,8 @@ func TestAPlayerIsErasedWithoutANodeOnlyIfAPersonSaysSo(t *testing.T) {
 	} {
 		_, store, n := rig.NewOfficeOnNode(t, 1000*time.Hour, rig.Paid)
 		test.play(t, store, n)
-		orders := ramp.Must(rig.NewOffice(rig.Config{Store: store, Logger: rig.Quiet,
-			Now: func() time.Time { return rig.Now }}))
+		orders := must.Get(rig.NewOffice(rig.Config{Store: store, Logger: rig.Quiet,
+			Now: func() time.Time { return rig.Now }}))(t)
 		erased, err := orders.EraseSession(t.Context(), "session-1", rig.HoursAgo(7*24), why)
 		if test.refused {
 			var invalid *ramp.InvalidError
@@ -79,7 +80,7 @@ func TestAnErasedPlayerChangesNothing(t *testing.T) {
 		play(t, store, n)
 		figures := func() (all []string) {
 			for _, cut := range [][2]int{{500, 0}, {500, 299}, {299, 270}, {280, 250}} { // also between order and event
-				books := ramp.Must(orders.Reconcile(t.Context(), rig.HoursAgo(cut[0]), rig.HoursAgo(cut[1])))
+				books := must.Get(orders.Reconcile(t.Context(), rig.HoursAgo(cut[0]), rig.HoursAgo(cut[1])))(t)
 				books.Witnesses = 0             // the event is known to be the order's now
 				for i := range books.Findings { // who it was
 					f := &books.Findings[i]
@@ -88,14 +89,14 @@ func TestAnErasedPlayerChangesNothing(t *testing.T) {
 						f.Orders[i].SessionID, f.Orders[i].UserAddress, f.Orders[i].TxHash = "", "", ""
 					}
 				}
-				all = append(all, string(ramp.Must(json.Marshal(books))))
+				all = append(all, string(must.Get(json.Marshal(books))(t)))
 			}
 			return all
 		}
 		before := figures()
 		assert.Empty(t, journal.Stored)
 		why := support.Decision{Who: "dora", Reason: "case 4"}
-		erased := ramp.Must(orders.EraseSession(t.Context(), "session-1", rig.HoursAgo(7*24), why))
+		erased := must.Get(orders.EraseSession(t.Context(), "session-1", rig.HoursAgo(7*24), why))(t)
 		assert.Len(t, store.Orders, erased, name)
 		for _, o := range store.Orders {
 			assert.Equal(t, "erased-1", o.UserAddress, name)

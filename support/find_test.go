@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/internal/test/rig"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/support"
@@ -88,7 +89,7 @@ func TestFind(t *testing.T) {
 	s := rig.NewShop(t)
 	first, second := s.Place(t, s.Service.Mint, 2), s.Place(t, s.Service.Mint, 3, ramptest.ResultNever())
 	both := []uuid.UUID{second.UUID, first.UUID}
-	stored := ramp.Must(s.Find(t.Context(), first.UUID.String()))[0]
+	stored := must.Get(s.Find(t.Context(), first.UUID.String()))(t)[0]
 	for _, c := range []struct {
 		text string
 		want []uuid.UUID

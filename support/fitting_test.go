@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/internal/test/racedetector"
 	"github.com/token-ramp/ramp-go/internal/test/rig"
 	"github.com/token-ramp/ramp-go/internal/test/thief"
@@ -199,8 +200,8 @@ func TestWhichOrdersFit(t *testing.T) {
 					c.after(t, f)
 				}
 				orders := f.orders()
-				books := ramp.Must(orders.Reconcile(t.Context(), rig.Now.Add(-80*time.Hour), time.Time{}))
-				steps := ramp.Must(orders.FinishFitting(t.Context(), books, scheduler))
+				books := must.Get(orders.Reconcile(t.Context(), rig.Now.Add(-80*time.Hour), time.Time{}))(t)
+				steps := must.Get(orders.FinishFitting(t.Context(), books, scheduler))(t)
 				if !c.fits {
 					assert.Zero(t, books.Fitting)
 					assert.Empty(t, steps)
@@ -215,7 +216,7 @@ func TestWhichOrdersFit(t *testing.T) {
 				assert.Equal(t, "scheduler: the service delivers nothing", step.Order.Reason)
 				effect := map[ramp.Direction]ramp.EffectKind{ramp.Mint: ramp.Nothing, ramp.Burn: ramp.Grant}[d]
 				assert.Equal(t, effect, step.Effect.Kind)
-				books = ramp.Must(orders.Reconcile(t.Context(), rig.Now.Add(-80*time.Hour), time.Time{}))
+				books = must.Get(orders.Reconcile(t.Context(), rig.Now.Add(-80*time.Hour), time.Time{}))(t)
 				assert.Zero(t, books.Fitting)
 			})
 		}
@@ -233,16 +234,16 @@ func TestADayOfResultsThatTheServiceForgotIsEndedInOneStep(t *testing.T) {
 	owns := func(_ context.Context, session string, wallet common.Address) (bool, error) {
 		return s.Service.Wallet(ramp.Session{ID: session}) == wallet, nil
 	}
-	orders := ramp.Must(rig.NewOffice(rig.Config{
+	orders := must.Get(rig.NewOffice(rig.Config{
 		Store: s.Store, Products: rampbooks.Always(rig.Product), Sessions: rig.Sessions, OwnsWallet: owns,
 		Proof: rig.ProofOn(s.Chain, &rampproof.Config{Payers: []common.Address{s.Service.Payer()}}),
 		Now:   s.Service.Now, Logger: slog.New(slog.NewJSONHandler(&s.Log, nil)),
-	}))
+	}))(t)
 	place := func(place rig.Placer, player string, tokens int64, faults ...ramptest.Fault) *ramptest.Order {
-		started := ramp.Must(s.Client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gold"}))
+		started := must.Get(s.Client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gold"}))(t)
 		session := ramp.Session{ID: player, Token: ramp.NewAccessToken("token-1")}
 		faults = append(faults, ramptest.ResultNever(), ramptest.TransactionType(7))
-		order := ramp.Must(place(t.Context(), started.UUID, session, ramp.NewAmount(tokens), faults...))
+		order := must.Get(place(t.Context(), started.UUID, session, ramp.NewAmount(tokens), faults...))(t)
 		s.Service.Advance(10 * time.Minute)
 		return order
 	}
@@ -259,8 +260,8 @@ func TestADayOfResultsThatTheServiceForgotIsEndedInOneStep(t *testing.T) {
 	pending := place(s.Service.Burn, "player-2", 7, ramptest.StaysPending())
 	twice := []*ramptest.Order{place(s.Service.Burn, "player-3", 2), place(s.Service.Burn, "player-3", 2)}
 	for _, trick := range thief.Tricks() {
-		ramp.Must(thief.Play(t.Context(), s.Service, pending, trick))
-		ramp.Must(thief.Play(t.Context(), s.Service, all[0], trick))
+		must.Get(thief.Play(t.Context(), s.Service, pending, trick))(t)
+		must.Get(thief.Play(t.Context(), s.Service, all[0], trick))(t)
 	}
 	for s.Service.Now().Before(day.Add(24 * time.Hour)) {
 		s.Service.Advance(time.Hour)
@@ -268,7 +269,7 @@ func TestADayOfResultsThatTheServiceForgotIsEndedInOneStep(t *testing.T) {
 
 	gold := s.Gold
 	from := []string{"-fitting", "-from", day.Format(time.RFC3339)}
-	printed := ramp.Must(rig.RunCommand(t, orders, "finish", from...))
+	printed := must.Get(rig.RunCommand(t, orders, "finish", from...))(t)
 	assert.Equal(t, len(fits), strings.Count(printed, "\ttokens: "), printed)
 	assert.True(t, strings.HasSuffix(printed, "\norders that fit: 24; end them with -yes\n"), printed)
 	assert.Equal(t, gold, s.Gold, "a list moves nothing")
@@ -277,7 +278,7 @@ func TestADayOfResultsThatTheServiceForgotIsEndedInOneStep(t *testing.T) {
 
 	s.Log.Reset()
 	decided := append(from, "-yes", "-who", "scheduler", "-reason", "case 52")
-	printed = ramp.Must(rig.RunCommand(t, orders, "finish", decided...))
+	printed = must.Get(rig.RunCommand(t, orders, "finish", decided...))(t)
 	assert.True(t, strings.HasSuffix(printed, "\norders that fit: 24, of which were ended: 24\n"), printed)
 	assert.EqualValues(t, 12*100, s.Gold-gold, "each burn was granted, and no mint was given back")
 	assert.Equal(t, 24, strings.Count(s.Log.String(), `"level":"WARN","msg":"ramp: order finished"`))
@@ -293,7 +294,7 @@ func TestADayOfResultsThatTheServiceForgotIsEndedInOneStep(t *testing.T) {
 	} {
 		assert.Equal(t, ramp.OrderAccepted, s.Store.Orders[o.UUID].State, name)
 	}
-	printed = ramp.Must(rig.RunCommand(t, orders, "finish", decided...))
+	printed = must.Get(rig.RunCommand(t, orders, "finish", decided...))(t)
 	assert.Equal(t, "orders that fit: 0, of which were ended: 0\n", printed)
 
 	after := s.Gold

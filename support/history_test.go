@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/internal/test/racedetector"
 	"github.com/token-ramp/ramp-go/internal/test/rig"
 	"github.com/token-ramp/ramp-go/rampbooks"
@@ -66,17 +67,17 @@ func newHistory(t *testing.T, seed uint64) *history {
 	h.store = rig.NewStore(t, func(context.Context, ramp.Step) error { return nil })
 	h.node = &rig.Node{Begin: rig.Now.Add(-historyLength - 48*time.Hour),
 		Decimals: "0x" + strings.Repeat("0", 62) + "12"}
-	chain := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: "http://node", ChainID: 1112, Retries: -1,
-		HTTPClient: &http.Client{Transport: memoryTransport{h.node}}}))
+	chain := must.Get(ramp.NewRPC(ramp.RPCConfig{URL: "http://node", ChainID: 1112, Retries: -1,
+		HTTPClient: &http.Client{Transport: memoryTransport{h.node}}}))(t)
 	owns := func(_ context.Context, session string, wallet common.Address) (bool, error) {
 		return session == wallet.Hex(), nil
 	}
-	h.orders = ramp.Must(rig.NewOffice(rig.Config{
+	h.orders = must.Get(rig.NewOffice(rig.Config{
 		Store: h.store, Products: rampbooks.Always(rig.Product), OwnsWallet: owns,
 		Proof: rig.ProofOn(chain, &rampproof.Config{Payers: []common.Address{rig.Payer},
 			Contracts: []common.Address{rig.Vault}}),
 		Now: func() time.Time { return h.clock }, Logger: rig.Quiet,
-	}))
+	}))(t)
 	h.node.Unfinal = []uint64{0, 3600, 20 * 3600}[h.IntN(3)]
 	return h
 }

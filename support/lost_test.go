@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/internal/test/rig"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/support"
@@ -49,8 +50,8 @@ func TestTheLogSaysWhichOrdersAreLost(t *testing.T) {
 	lost := func(d *rig.Studio) []support.Logged {
 		var read strings.Builder
 		log := slog.New(slog.NewTextHandler(&read, nil))
-		orders := ramp.Must(rig.NewOffice(rig.Config{Store: d.Store, Logger: log}))
-		lost := ramp.Must(orders.Lost(t.Context(), strings.NewReader(text)))
+		orders := must.Get(rig.NewOffice(rig.Config{Store: d.Store, Logger: log}))(t)
+		lost := must.Get(orders.Lost(t.Context(), strings.NewReader(text)))(t)
 		assert.Contains(t, read.String(), `msg="ramp: logs read" records=6 orders=3`)
 		return lost
 	}
@@ -64,7 +65,7 @@ func TestTheLogSaysWhichOrdersAreLost(t *testing.T) {
 		{UUID: abandoned, SessionID: "alice", State: ramp.OrderAbandoned,
 			Effects: []string{"take -100 item_gold", "give back +100 item_gold"}, Missing: true}, again,
 	}, lost(newStudio(t)))
-	_, err := ramp.Must(rig.NewOffice(rig.Config{Store: new(ramp.MemoryStore)})).Lost(t.Context(),
+	_, err := must.Get(rig.NewOffice(rig.Config{Store: new(ramp.MemoryStore)}))(t).Lost(t.Context(),
 		strings.NewReader(text))
 	assert.ErrorContains(t, err, "MemoryStore.Apply is required", "a store that fails lost nothing")
 }
@@ -91,7 +92,7 @@ func TestACopiedRecordMovedNothing(t *testing.T) {
 		for _, log := range logs {
 			readers = append(readers, strings.NewReader(log))
 		}
-		lost := ramp.Must(orders.Lost(t.Context(), readers...))
+		lost := must.Get(orders.Lost(t.Context(), readers...))(t)
 		effects := map[uuid.UUID][]string{}
 		for _, order := range lost {
 			effects[order.UUID] = order.Effects
@@ -109,7 +110,7 @@ func TestWhatIsNoRecordIsNoLostOrder(t *testing.T) {
 	id := uuid.New()
 	record := `{"time":"2026-11-20T12:00:00Z","level":"INFO","msg":"ramp: call","uuid":"` + id.String() + `",` +
 		`"session_id":"mallory","state":"succeeded","new":true,"effect":"grant +1000000 item_gold","tx_hash":""}`
-	quoted := string(ramp.Must(json.Marshal(record)))
+	quoted := string(must.Get(json.Marshal(record))(t))
 	other := `{"msg":"ramp: call","uuid":"` + uuid.NewString() + `",` +
 		`"state":"accepted","new":true,"effect":"take -1 item_gold"}`
 	short := `{"msg":"ramp: call","state":"succeeded","uuid":"` + id.String() + `"}`
@@ -184,7 +185,7 @@ func TestAWrappedLogIsRead(t *testing.T) {
 		return strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")
 	}
 	lines := written(func(w io.Writer) slog.Handler { return slog.NewJSONHandler(w, nil) })
-	quoted := func(line string) string { return string(ramp.Must(json.Marshal(line))) }
+	quoted := func(line string) string { return string(must.Get(json.Marshal(line))(t)) }
 	bytesOf := func(line string) string {
 		var numbers []string
 		for _, b := range []byte(line) {
@@ -258,7 +259,7 @@ func TestARecordInAnotherFormIsRefused(t *testing.T) {
 	for name, line := range map[string]string{
 		"a chat in a chat's form": "game-1  | mallory | " + record(),
 		"a chat after a name":     "game-1  | mallory: " + record(),
-		"another wrapping":        `{"log":` + string(ramp.Must(json.Marshal(record()))) + `}`,
+		"another wrapping":        `{"log":` + string(must.Get(json.Marshal(record()))(t)) + `}`,
 		"a part of a line":        "2026-11-20T12:00:00Z stderr P " + record(),
 		"a long line of journald": `{"MESSAGE":null}`,
 	} {

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/internal/test/rig"
 	"github.com/token-ramp/ramp-go/rampbooks"
 	"github.com/token-ramp/ramp-go/rampproof"
@@ -31,15 +32,15 @@ func TestWhyAnOrderDoesNotEndIsShown(t *testing.T) {
 	other := n.Send(rig.Now.Add(-12*time.Hour), rig.Tx{From: rig.Friend, To: rig.Hidden,
 		Transfers: []ramp.Transfer{rig.Moved(rig.Friend, rig.Hidden, 500)}})
 	noted := &rig.NotingStore{Store: store, Noted: map[uuid.UUID]ramp.Refusal{}}
-	orders := ramp.Must(rig.NewOffice(rig.Config{Store: noted, Proof: rig.ProofOn(n.RPC(t), proof),
-		Products: rampbooks.Always(rig.Product), Now: func() time.Time { return rig.Now }, Logger: rig.Quiet}))
+	orders := must.Get(rig.NewOffice(rig.Config{Store: noted, Proof: rig.ProofOn(n.RPC(t), proof),
+		Products: rampbooks.Always(rig.Product), Now: func() time.Time { return rig.Now }, Logger: rig.Quiet}))(t)
 	memory := store.Store.(*ramp.MemoryStore)
 	memory.Apply = func(context.Context, ramp.Step) error { return errors.New("the purse\nis full") }
 
 	_, err := orders.Finish(t.Context(), full.UUID, burned, alice)
 	require.ErrorContains(t, err, "is full")
 	assert.Equal(t, "the purse is full", noted.Noted[full.UUID].Reason, "Apply's refusal")
-	listed := ramp.Must(rig.RunCommand(t, orders, "list"))
+	listed := must.Get(rig.RunCommand(t, orders, "list"))(t)
 	lines := strings.Split(listed, "\n")
 	assert.True(t, strings.HasSuffix(lines[0], "REFUSED"), lines[0])
 	for _, line := range lines[1:] {
@@ -52,16 +53,16 @@ func TestWhyAnOrderDoesNotEndIsShown(t *testing.T) {
 	require.ErrorIs(t, err, rampproof.ErrNotProven)
 	assert.Contains(t, noted.Noted[full.UUID].Reason, "does not prove", "the proof's refusal")
 	assert.Equal(t, 2, noted.Noted[full.UUID].Count)
-	report := ramp.Must(orders.Show(t.Context(), full.UUID))
+	report := must.Get(orders.Show(t.Context(), full.UUID))(t)
 	assert.Equal(t, noted.Noted[full.UUID], *report.Refusal)
 	assert.Contains(t, report.Text(), "2 times since ")
-	assert.Contains(t, ramp.Must(rig.RunCommand(t, orders, "count")), "and were refused     0      1\n")
+	assert.Contains(t, must.Get(rig.RunCommand(t, orders, "count"))(t), "and were refused     0      1\n")
 
 	noted.Failing = errors.New("no such table")
 	_, err = orders.Finish(t.Context(), full.UUID, burned, alice)
 	assert.ErrorContains(t, err, "is full", "a refusal that is not noted changes no answer")
 	noted.Failing, memory.Apply = nil, func(context.Context, ramp.Step) error { return nil }
-	ramp.Must(orders.Finish(t.Context(), full.UUID, burned, alice))
-	assert.Nil(t, ramp.Must(orders.Show(t.Context(), full.UUID)).Refusal)
-	assert.Contains(t, ramp.Must(rig.RunCommand(t, orders, "count")), "and were refused     0      0\n")
+	must.Get(orders.Finish(t.Context(), full.UUID, burned, alice))(t)
+	assert.Nil(t, must.Get(orders.Show(t.Context(), full.UUID))(t).Refusal)
+	assert.Contains(t, must.Get(rig.RunCommand(t, orders, "count"))(t), "and were refused     0      0\n")
 }

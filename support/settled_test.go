@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/internal/test/rig"
 	"github.com/token-ramp/ramp-go/rampbooks"
 	"github.com/token-ramp/ramp-go/rampproof"
@@ -45,14 +46,14 @@ func TestAnOrderIsSettledInAnotherWay(t *testing.T) {
 	assert.EqualError(t, err, "ramp: Decision.Settled is for one order, which a person has looked at")
 
 	by := []string{"-who", "alice", "-reason", "case 17", "-settled", "by mail", "-against-evidence"}
-	said := ramp.Must(rig.RunCommand(t, orders, "finish", append(by, "-tx", burned.Hex(), burn.UUID.String())...))
+	said := must.Get(rig.RunCommand(t, orders, "finish", append(by, "-tx", burned.Hex(), burn.UUID.String())...))(t)
 	nothing := "the game has moved nothing, because it was settled in another way: by mail\n"
 	assert.Equal(t, burn.UUID.String()+" is succeeded; "+nothing, said)
-	said = ramp.Must(rig.RunCommand(t, orders, "abandon", append(by, mint.UUID.String())...))
+	said = must.Get(rig.RunCommand(t, orders, "abandon", append(by, mint.UUID.String())...))(t)
 	assert.Equal(t, mint.UUID.String()+" is abandoned; "+nothing, said)
 
-	listed := ramp.Must(rig.RunCommand(t, orders, "list", "-by-hand", "-address", rig.Player.Hex()))
+	listed := must.Get(rig.RunCommand(t, orders, "list", "-by-hand", "-address", rig.Player.Hex()))(t)
 	assert.Equal(t, 2, strings.Count(listed, "alice: case 17; settled in another way: by mail"), listed)
-	shown := ramp.Must(rig.RunCommand(t, orders, "show", mint.UUID.String()))
+	shown := must.Get(rig.RunCommand(t, orders, "show", mint.UUID.String()))(t)
 	assert.Contains(t, shown, "by hand   alice: case 17; settled in another way: by mail")
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/internal/test/rig"
 	"github.com/token-ramp/ramp-go/rampbooks"
 	"github.com/token-ramp/ramp-go/rampproof"
@@ -38,10 +39,10 @@ func TestSupportShowsTheTransactionsThatMayBeTheOrders(t *testing.T) {
 	d.Mint(t) // of the same player, an hour ago
 	lost := d.Mint(t, ramptest.ResultNever())
 	for _, fault := range []ramptest.Fault{ramptest.TransactionFails(), ramptest.StaysPending()} {
-		report := ramp.Must(d.Show(t.Context(), d.Mint(t, fault)))
+		report := must.Get(d.Show(t.Context(), d.Mint(t, fault)))(t)
 		assert.Empty(t, report.Candidates, "it moved nothing")
 	}
-	report := ramp.Must(d.Show(t.Context(), lost))
+	report := must.Get(d.Show(t.Context(), lost))(t)
 	require.Len(t, report.Candidates, 1)
 	c := report.Candidates[0]
 	assert.Equal(t, "", c.Unproven)
@@ -51,7 +52,7 @@ func TestSupportShowsTheTransactionsThatMayBeTheOrders(t *testing.T) {
 	assert.Equal(t, d.Service.Payer(), c.Evidence.FeePayer)
 	assert.WithinDuration(t, d.Service.Now(), report.LastTime, time.Second)
 
-	text := ramp.Must(json.Marshal(report))
+	text := must.Get(json.Marshal(report))(t)
 	var read support.Report
 	require.NoError(t, json.Unmarshal(text, &read))
 	assert.Equal(t, report, &read, "Go can read it back")
@@ -77,8 +78,8 @@ func TestADecisionIsLoggedWithWhoAndWhy(t *testing.T) {
 	before := d.Gold
 	d.Service.Advance(13 * time.Hour)
 
-	step := ramp.Must(d.Abandon(t.Context(), waits,
-		support.Decision{Who: "alice@studio", Reason: "case 17: nothing on the chain after a day"}))
+	step := must.Get(d.Abandon(t.Context(), waits,
+		support.Decision{Who: "alice@studio", Reason: "case 17: nothing on the chain after a day"}))(t)
 	assert.Equal(t, ramp.GiveBack, step.Effect.Kind)
 	assert.Equal(t, "alice@studio: case 17: nothing on the chain after a day", step.Order.Reason)
 	assert.Greater(t, d.Gold, before)
@@ -107,15 +108,15 @@ func TestFinishDemandsADecisionAChainAndATransaction(t *testing.T) {
 		assert.EqualError(t, err, "ramp: Decision.Who is required")
 		_, err = d.Finish(t.Context(), id, common.Hash{1}, decided)
 		assert.ErrorIs(t, err, ramp.ErrNotFound, "no such transaction")
-		blind := ramp.Must(rig.NewOffice(rig.Config{Store: d.Store, Logger: rig.Quiet}))
+		blind := must.Get(rig.NewOffice(rig.Config{Store: d.Store, Logger: rig.Quiet}))(t)
 		_, err = blind.Finish(t.Context(), id, common.Hash{1}, decided)
 		assert.EqualError(t, err, "ramp: Config.Proof is required")
 
-		report := ramp.Must(d.Show(t.Context(), id))
+		report := must.Get(d.Show(t.Context(), id))(t)
 		deep := d.Proof
 		deep.Confirmations = 1_000_000
-		strict := ramp.Must(rig.NewOffice(rig.Config{Store: d.Store, Logger: rig.Quiet,
-			Proof: rig.ProofOn(d.Chain, &deep)}))
+		strict := must.Get(rig.NewOffice(rig.Config{Store: d.Store, Logger: rig.Quiet,
+			Proof: rig.ProofOn(d.Chain, &deep)}))(t)
 		_, err = strict.Finish(t.Context(), id, report.Candidates[0].Hash, decided)
 		assert.ErrorContains(t, err, "of 1000000 confirmations")
 		assert.EqualValues(t, 900, d.Gold)
@@ -126,17 +127,17 @@ func TestFinishDemandsADecisionAChainAndATransaction(t *testing.T) {
 func TestSupportOfOneProjectLeavesTheOthersAlone(t *testing.T) {
 	d := newStudio(t)
 	id := d.Mint(t, ramptest.ResultNever())
-	other := ramp.Must(rig.NewOffice(rig.Config{Store: d.Store, ProjectID: "project-2", Logger: rig.Quiet}))
+	other := must.Get(rig.NewOffice(rig.Config{Store: d.Store, ProjectID: "project-2", Logger: rig.Quiet}))(t)
 	_, err := other.Show(t.Context(), id)
 	assert.ErrorIs(t, err, ramp.ErrOrderForeign)
 	_, err = other.Abandon(t.Context(), id, support.Decision{Who: "alice", Reason: "case 20"})
 	assert.ErrorIs(t, err, ramp.ErrOrderForeign)
-	live := ramp.Must(rig.NewOffice(rig.Config{Store: networked{d.Store}, Network: ramp.Mainnet}))
+	live := must.Get(rig.NewOffice(rig.Config{Store: networked{d.Store}, Network: ramp.Mainnet}))(t)
 	_, err = live.Show(t.Context(), id)
 	assert.ErrorContains(t, err, "network")
 	// it names no network
-	ramp.Must(ramp.Must(rig.NewOffice(rig.Config{Store: d.Store, Network: ramp.Mainnet})).Show(t.Context(), id))
-	assert.NotContains(t, ramp.Must(rig.RunCommand(t, other, "list", "-older", "0s")), id.String())
+	must.Get(must.Get(rig.NewOffice(rig.Config{Store: d.Store, Network: ramp.Mainnet}))(t).Show(t.Context(), id))(t)
+	assert.NotContains(t, must.Get(rig.RunCommand(t, other, "list", "-older", "0s"))(t), id.String())
 	assert.EqualValues(t, 900, d.Gold)
 	missing := uuid.New()
 	lost, err := other.Lost(t.Context(), strings.NewReader(fmt.Sprintf(`{"msg":"ramp: call","uuid":%q,"state":"failed"}

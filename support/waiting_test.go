@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/internal/test/rig"
 	"github.com/token-ramp/ramp-go/rampbooks"
 )
@@ -37,9 +38,9 @@ func TestFinishFittingGoesOnAfterARefusal(t *testing.T) {
 		return nil
 	}
 	owns := func(context.Context, string, common.Address) (bool, error) { return true, nil }
-	orders := ramp.Must(rig.NewOffice(rig.Config{Store: store, Proof: rig.ProofOn(n.RPC(t), rig.Paid), OwnsWallet: owns,
-		Products: rampbooks.Always(rig.Product), Now: func() time.Time { return rig.Now }, Logger: rig.Quiet}))
-	books := ramp.Must(orders.Reconcile(t.Context(), rig.Now.Add(-72*time.Hour), time.Time{}))
+	orders := must.Get(rig.NewOffice(rig.Config{Store: store, Proof: rig.ProofOn(n.RPC(t), rig.Paid), OwnsWallet: owns,
+		Products: rampbooks.Always(rig.Product), Now: func() time.Time { return rig.Now }, Logger: rig.Quiet}))(t)
+	books := must.Get(orders.Reconcile(t.Context(), rig.Now.Add(-72*time.Hour), time.Time{}))(t)
 	require.Equal(t, 2, books.Fitting, "%v", books.Findings)
 	steps, err := orders.FinishFitting(t.Context(), books, alice)
 	require.ErrorContains(t, err, "order "+full.UUID.String()+" was not ended")

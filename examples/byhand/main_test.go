@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/ramptest/conformance"
@@ -42,12 +43,12 @@ func TestTheEmulatorLosesNothing(t *testing.T) {
 	s := newTestServer()
 	session := s.newPlayer("session-1", 1000)
 	service := ramptest.Start(t, ramptest.Config{Key: s.key, Validator: s.signer.Address(), Handler: s.routes()})
-	chain := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: service.RPCURL(network), ChainID: 7002,
-		HTTPClient: service.Client()}))
-	s.confirm = ramp.Must(rampproof.New(rampproof.Config{Chain: chain, Network: network,
-		MintFeeBps: products[0].MintFeeBps, AnyFailure: true}))
-	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: s.key, Terms: s.terms,
-		HTTPClient: service.Client()}))
+	chain := must.Get(ramp.NewRPC(ramp.RPCConfig{URL: service.RPCURL(network), ChainID: 7002,
+		HTTPClient: service.Client()}))(t)
+	s.confirm = must.Get(rampproof.New(rampproof.Config{Chain: chain, Network: network,
+		MintFeeBps: products[0].MintFeeBps, AnyFailure: true}))(t)
+	client := must.Get(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: s.key, Terms: s.terms,
+		HTTPClient: service.Client()}))(t)
 
 	s.client = client
 	t.Setenv("RAMP_FRONTEND_URL", service.URL())
@@ -59,7 +60,7 @@ func TestTheEmulatorLosesNothing(t *testing.T) {
 	type placer = func(
 		context.Context, uuid.UUID, ramp.Session, ramp.Amount, ...ramptest.Fault) (*ramptest.Order, error)
 	trade := func(order placer, faults ...ramptest.Fault) error {
-		started := ramp.Must(client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gold"}))
+		started := must.Get(client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gold"}))(t)
 		_, err := order(t.Context(), started.UUID, session, ramp.NewAmount(1), faults...)
 		service.Advance(12 * time.Hour)
 		return err

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 func assets(kind ramp.AssetType, id string, amount string) []ramp.IntentAsset {
@@ -29,10 +30,10 @@ func burn(r *ramp.ValidateRequest) {
 
 // The thief has the HMAC key, and chooses the order and what its digest means.
 func TestAThiefWithTheHMACKeyGetsNoSignatureOfAnotherDigest(t *testing.T) {
-	key := ramp.Must(ramp.TextKey("key of the console"))
-	signer := ramp.Must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
-	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{
-		ProjectID: "project-1", Network: ramp.Testnet, Products: products}))
+	key := must.Get(ramp.TextKey("key of the console"))(t)
+	signer := must.Get(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))(t)
+	terms := must.Get(ramp.NewTerms(ramp.TermsConfig{
+		ProjectID: "project-1", Network: ramp.Testnet, Products: products}))(t)
 	thief := ramp.Session{ID: "thief", Token: ramp.NewAccessToken("token of the thief")}
 	type change = func(*ramp.ValidateRequest)
 	nothing := func(*ramp.ValidateRequest) {}
@@ -68,12 +69,12 @@ func TestAThiefWithTheHMACKeyGetsNoSignatureOfAnotherDigest(t *testing.T) {
 			contract := *contract
 			contract.Decimals = map[common.Address]int{common.HexToAddress(token): 18,
 				common.HexToAddress("0xbad"): 18}
-			ordered.Digest = ramp.Must(contract.Digest(meant))
+			ordered.Digest = must.Get(contract.Digest(meant))(t)
 			answer := validate(t.Context(), handler, key, thief, ordered)
 			assert.Equal(t, tt.want, answer.ErrorCode)
 			require.Equal(t, tt.want == "", answer.Data != nil)
 			if tt.want == "" {
-				by := ramp.Must(ramp.Recover(ordered.Digest, answer.Data.ValidatorSig))
+				by := must.Get(ramp.Recover(ordered.Digest, answer.Data.ValidatorSig))(t)
 				assert.Equal(t, signer.Address(), by)
 			}
 		})
@@ -89,7 +90,7 @@ func TestAThiefWithTheHMACKeyGetsNoSignatureOfAnotherDigest(t *testing.T) {
 // The digest is that of EIP-712: go-ethereum's package apitypes returns the same for this typed data.
 func TestTheDigestIsThatOfEIP712(t *testing.T) {
 	assert.Equal(t, "0xc8ca3ad8bff151928fe1ec74da91e49589b3db7b352fed9ec12075213e9aafe5",
-		ramp.Must(contract.Digest(request())).String())
+		must.Get(contract.Digest(request()))(t).String())
 }
 
 // An order for which no digest can be computed is rejected.

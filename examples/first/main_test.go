@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
@@ -114,7 +115,7 @@ func TestApplyMovesAllItemsOrNone(t *testing.T) {
 			if c.burn {
 				result := &ramp.Result{UUID: r.UUID, TxHash: common.Hash{3}.Hex(),
 					Receipt: ramp.Receipt{Status: ramp.NewQuantity(1)}}
-				ramp.Must(store.Update(t.Context(), r.UUID, ramp.Finish(result, time.Now())))
+				must.Get(store.Update(t.Context(), r.UUID, ramp.Finish(result, time.Now())))(t)
 			}
 			if !maps.Equal(g.items, c.after) {
 				t.Errorf("the player has %v, expected %v", g.items, c.after)

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	ramp "github.com/token-ramp/ramp-go"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -272,7 +271,7 @@ type rule struct {
 func rules(t *testing.T) []rule {
 	t.Helper()
 	var alerts struct{ Groups []struct{ Rules []rule } }
-	check(t, yaml.Unmarshal(ramp.Must(os.ReadFile("deploy/alerts.yaml")), &alerts))
+	check(t, yaml.Unmarshal(must(os.ReadFile("deploy/alerts.yaml"))(t), &alerts))
 	// A rule without an alert records what others compare with.
 	return slices.DeleteFunc(alerts.Groups[0].Rules, func(r rule) bool { return r.Alert == "" })
 }
@@ -341,7 +340,7 @@ func TestEachTroubleRaisesItsAlert(t *testing.T) {
 		t.Skip("it takes longer than -short allows")
 	}
 	type object = map[string]any
-	file := ramp.Must(filepath.Abs("deploy/alerts.yaml"))
+	file := must(filepath.Abs("deploy/alerts.yaml"))(t)
 	silent := map[string]bool{}
 	for _, r := range rules(t) {
 		silent[r.Alert] = true
@@ -405,7 +404,7 @@ func promtest(t *testing.T, document any) {
 		t.Skip("*** NOT TESTED: promtool is not installed ***")
 	}
 	file := filepath.Join(t.TempDir(), "stories.yaml") // JSON is YAML
-	b := ramp.Must(json.Marshal(document))
+	b := must(json.Marshal(document))(t)
 	check(t, os.WriteFile(file, b, 0o600))
 	command := exec.Command(promtool, "test", "rules", file)
 	command.Env = append(os.Environ(), "GOGC=400") // collecting so little saves a quarter of the time
@@ -430,7 +429,7 @@ func queries(t *testing.T) map[string]string {
 			Targets []struct{ Expr string }
 		}
 	}
-	text := ramp.Must(os.ReadFile("deploy/dashboard.json"))
+	text := must(os.ReadFile("deploy/dashboard.json"))(t)
 	check(t, json.Unmarshal(text, &dashboard))
 	found := map[string]string{}
 	for _, panel := range dashboard.Panels {

@@ -14,8 +14,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	ramp "github.com/token-ramp/ramp-go"
 )
 
 // peakMemory returns the most memory that a process has had, in MiB.
@@ -25,7 +23,7 @@ func peakMemory(t *testing.T, pid int) int {
 	if err != nil {
 		t.Skip("*** NOT TESTED: this system has no /proc ***")
 	}
-	return ramp.Must(strconv.Atoi(regexp.MustCompile(`VmHWM:\s*(\d+) kB`).FindStringSubmatch(string(status))[1])) >> 10
+	return must(strconv.Atoi(regexp.MustCompile(`VmHWM:\s*(\d+) kB`).FindStringSubmatch(string(status))[1]))(t) >> 10
 }
 
 // Anybody can begin bodies and never end them. Neither the memory of compose.yaml ends, nor are the
@@ -38,7 +36,7 @@ func TestBodiesThatNeverEndStopNothing(t *testing.T) {
 		t.Skip("it takes longer than -short allows")
 	}
 	c, _ := readCompose(t)
-	most := ramp.Must(strconv.Atoi(strings.TrimSuffix(c.Services["game-1"].MemLimit, "m")))
+	most := must(strconv.Atoi(strings.TrimSuffix(c.Services["game-1"].MemLimit, "m")))(t)
 	eachProxy(t, func(t *testing.T, name string) {
 		for what, sent := range map[string]int{"small": 60_000, "large": 1_000_000} {
 			p := deploy(t, "sqlite:"+filepath.Join(t.TempDir(), "game.db"), "-any-rate")
@@ -96,13 +94,13 @@ func TestLargeBodiesTakePlaces(t *testing.T) {
 	p := deploy(t, "sqlite:"+filepath.Join(t.TempDir(), "game.db"), "-any-rate")
 	address := strings.TrimPrefix(p.url, "http://")
 	large := func() string {
-		connection := ramp.Must(net.Dial("tcp", address))
+		connection := must(net.Dial("tcp", address))(t)
 		return told(t, connection,
 			fmt.Sprintf("POST /api/validate HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n%s\r\n%s", 500_000, signature,
 				strings.Repeat(" ", 500_000)))
 	}
 	equal(t, "with places", large(), "401")
-	end := holdBodies(t, 4*largeBodies, 500_000, func() net.Conn { return ramp.Must(net.Dial("tcp", address)) })
+	end := holdBodies(t, 4*largeBodies, 500_000, func() net.Conn { return must(net.Dial("tcp", address))(t) })
 	await(t, func() bool { return repeated(large()) }, func() string { return "a large body has a place" })
 	end()
 	await(t, func() bool { return large() == "401" }, func() string { return "the places stay taken" })

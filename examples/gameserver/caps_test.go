@@ -90,7 +90,7 @@ func TestTwoServersKeepOneCap(t *testing.T) {
 		}
 		var sessions []ramp.Session
 		for n := range 6 {
-			sessions = append(sessions, ramp.Must(shops[0].game.login(t.Context(), string(rune('a'+n)))))
+			sessions = append(sessions, must(shops[0].game.login(t.Context(), string(rune('a'+n))))(t))
 		}
 		hour := time.Now().Truncate(time.Hour)
 		var gold atomic.Int64

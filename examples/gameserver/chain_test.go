@@ -18,7 +18,7 @@ func TestAResultCountsOnlyIfTheChainSaysTheSame(t *testing.T) {
 		equal(t, "what the player owns "+when, owned(t, i.service, s), want)
 	}
 	sponsored := ramptest.TransactionType(7)
-	ramp.Must(i.mint(s, ramptest.TransactionFails(), sponsored))
+	must(i.mint(s, ramptest.TransactionFails(), sponsored))(t)
 	owns("after validate", "1000000/9990")
 	i.service.FailRPC(-32601)
 	i.service.Advance(time.Minute)
@@ -27,8 +27,8 @@ func TestAResultCountsOnlyIfTheChainSaysTheSame(t *testing.T) {
 	owns("after the result", "1000000/10000")
 
 	// A failure that the ramp did not pay for waits for a person, and a burn is paid.
-	ramp.Must(i.mint(s, ramptest.TransactionFails()))
-	ramp.Must(i.service.Burn(t.Context(), i.initialize(), s, ramp.NewAmount(2), sponsored))
+	must(i.mint(s, ramptest.TransactionFails()))(t)
+	must(i.service.Burn(t.Context(), i.initialize(), s, ramp.NewAmount(2), sponsored))(t)
 	i.service.Advance(time.Hour)
 	owns("after a failure without proof and a burn", "1000000/10010")
 	i.server.log.find(t, "("+rampproof.ErrNotProven.Error()+")")

@@ -44,12 +44,12 @@ func TestAPersonDecidesAboutAnOrderThatNeverEnds(t *testing.T) {
 		gold := item(t, "item_gold", "100")
 		mint := func(faults ...ramptest.Fault) uuid.UUID {
 			id := initialize(t, client, gold)
-			ramp.Must(service.Mint(t.Context(), id, alice, ramp.NewAmount(1), faults...))
+			must(service.Mint(t.Context(), id, alice, ramp.NewAmount(1), faults...))(t)
 			return id
 		}
 		lost, silent := mint(ramptest.StaysPending()), mint(ramptest.ResultNever())
 		burn := initialize(t, client, gold)
-		ramp.Must(service.Burn(t.Context(), burn, alice, ramp.NewAmount(1), ramptest.ResultNever()))
+		must(service.Burn(t.Context(), burn, alice, ramp.NewAmount(1), ramptest.ResultNever()))(t)
 		done := mint()
 		service.Advance(2 * time.Second)
 
@@ -149,19 +149,19 @@ func TestPruneDeletesWhatEndedLongAgo(t *testing.T) {
 	service, client := serviceOf(t, p.url)
 	alice := login(t, p.url, "alice")
 	for _, fault := range [][]ramptest.Fault{nil, {ramptest.StaysPending()}} {
-		ramp.Must(service.Mint(t.Context(), initialize(t, client, item(t, "item_gold", "1")), alice,
-			ramp.NewAmount(1), fault...))
+		must(service.Mint(t.Context(), initialize(t, client, item(t, "item_gold", "1")), alice,
+			ramp.NewAmount(1), fault...))(t)
 		service.Advance(time.Minute)
 	}
 	db := handle(t, address)
-	ramp.Must(db.Exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1001)
+	must(db.Exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1001)
 		INSERT INTO ramp_orders SELECT printf('00000000-0000-4000-8000-%012d', i), claim, state, direction, network,
 		project_id, session_id, user_address,
 		digest, intent, NULL, reason, settled, accepted_at - 2592000000, finished_at - 2592000000
-		FROM ramp_orders, n WHERE state = 'succeeded'`))
+		FROM ramp_orders, n WHERE state = 'succeeded'`))(t)
 	const pruned = "00000000-0000-4000-8000-000000000007"
-	ramp.Must(db.Exec("INSERT INTO findings (id, kind, uuid, tx_hash, about, mint, detail, at) VALUES ('1', " +
-		"'order_without_event', '" + pruned + "', '', '" + pruned + "', 0, '', '2020-01-01T00:00:00Z')"))
+	must(db.Exec("INSERT INTO findings (id, kind, uuid, tx_hash, about, mint, detail, at) VALUES ('1', " +
+		"'order_without_event', '" + pruned + "', '', '" + pruned + "', 0, '', '2020-01-01T00:00:00Z')"))(t)
 	check(t, db.Close())
 	prune := func() (string, string, error) {
 		before := time.Now().AddDate(0, 0, -10).Format(time.DateOnly)
@@ -191,7 +191,7 @@ func ready(t *testing.T) string {
 
 // Nothing else in this program may end an order without a result.
 func TestOnlyTheDeskDecides(t *testing.T) {
-	files := ramp.Must(filepath.Glob("*.go"))
+	files := must(filepath.Glob("*.go"))(t)
 	// or writes to the table
 	uses := regexp.MustCompile(`.*\.(?:Abandon|Finish)\b.*|.*(?:INTO|UPDATE|DELETE FROM|TABLE) ramp_orders\b.*`)
 	var found []string
@@ -199,7 +199,7 @@ func TestOnlyTheDeskDecides(t *testing.T) {
 		if strings.HasSuffix(file, "_test.go") {
 			continue
 		}
-		for _, line := range uses.FindAllString(string(ramp.Must(os.ReadFile(file))), -1) {
+		for _, line := range uses.FindAllString(string(must(os.ReadFile(file))(t)), -1) {
 			found = append(found, file+": "+strings.TrimSpace(line))
 		}
 	}

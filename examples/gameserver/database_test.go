@@ -18,7 +18,7 @@ import (
 // frozen returns an address that accepts connections and never answers.
 func frozen(t *testing.T) string {
 	t.Helper()
-	listener := ramp.Must(net.Listen("tcp", "127.0.0.1:0"))
+	listener := must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = listener.Close() })
 	return listener.Addr().String()
 }
@@ -29,7 +29,7 @@ func TestAFrozenHostOfTheDatabaseIsLeft(t *testing.T) {
 		if !strings.HasPrefix(address, "postgres:") {
 			t.Skip("its driver knows one host only")
 		}
-		u := ramp.Must(url.Parse(address))
+		u := must(url.Parse(address))(t)
 		u.Host = frozen(t) + "," + u.Host
 		db, _, err := openDatabase(u.String(), 2)
 		check(t, err)
@@ -52,7 +52,7 @@ func TestWhatIsWrittenIsCommitted(t *testing.T) {
 			t.Skip("it has no such setting")
 		}
 		migrated(t, address)
-		config := ramp.Must(mysql.ParseDSN(dsn))
+		config := must(mysql.ParseDSN(dsn))(t)
 		config.Params = map[string]string{"autocommit": "0"}
 		off := "mysql:" + config.FormatDSN()
 		said(t, "close", "-db", off, "-who", "alice", "-reason", "case 17")
@@ -63,8 +63,8 @@ func TestWhatIsWrittenIsCommitted(t *testing.T) {
 		session := login(t, p.url, "alice")
 		service, client := serviceOf(t, p.url)
 		turn(t, "open", off)
-		ramp.Must(service.Mint(t.Context(), initialize(t, client, item(t, "item_gold", "100")), session,
-			ramp.NewAmount(1)))
+		must(service.Mint(t.Context(), initialize(t, client, item(t, "item_gold", "100")), session,
+			ramp.NewAmount(1)))(t)
 		var orders int
 		check(t, handle(t, address).QueryRow("SELECT COUNT(*) FROM ramp_orders").Scan(&orders))
 		equal(t, "orders", orders, 1)

@@ -46,7 +46,7 @@ type compose struct {
 
 func readCompose(t *testing.T) (c compose, text string) {
 	t.Helper()
-	b := ramp.Must(os.ReadFile("deploy/compose.yaml"))
+	b := must(os.ReadFile("deploy/compose.yaml"))(t)
 	check(t, yaml.Unmarshal(b, &c))
 	return c, string(b)
 }
@@ -59,7 +59,7 @@ func TestTheImageServes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes longer than -short allows")
 	}
-	dockerfile := ramp.Must(os.ReadFile("deploy/Dockerfile"))
+	dockerfile := must(os.ReadFile("deploy/Dockerfile"))(t)
 	root := t.TempDir()
 	build := regexp.MustCompile(`(?m)^RUN (.*)$`).FindStringSubmatch(string(dockerfile))
 	if build == nil {
@@ -75,7 +75,7 @@ func TestTheImageServes(t *testing.T) {
 	if out, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	binary := ramp.Must(elf.Open(filepath.Join(root, "gameserver")))
+	binary := must(elf.Open(filepath.Join(root, "gameserver")))(t)
 	defer binary.Close()
 	for _, p := range binary.Progs {
 		if p.Type == elf.PT_INTERP {
@@ -132,7 +132,7 @@ func TestTheImageServes(t *testing.T) {
 		}
 		var log strings.Builder
 		command.Stderr = &log
-		out := ramp.Must(command.StdoutPipe())
+		out := must(command.StdoutPipe())(t)
 		check(t, command.Start())
 		var listen string
 		if _, err := fmt.Fscanf(out, "ready on %s", &listen); err != nil {
@@ -164,7 +164,7 @@ func interpolate(env map[string]string, text string) string {
 }
 
 func TestTheDockerfileIsSound(t *testing.T) {
-	_, last, _ := strings.Cut(string(ramp.Must(os.ReadFile("deploy/Dockerfile"))), "\nFROM scratch\n")
+	_, last, _ := strings.Cut(string(must(os.ReadFile("deploy/Dockerfile"))(t)), "\nFROM scratch\n")
 	for _, want := range []string{"USER 65532:65532", `ENTRYPOINT ["/gameserver"]`,
 		"COPY --from=build /out/gameserver /gameserver"} {
 		says(t, last, want+"\n")
@@ -173,7 +173,7 @@ func TestTheDockerfileIsSound(t *testing.T) {
 
 func TestTheComposeFileIsSound(t *testing.T) {
 	c, text := readCompose(t)
-	environment := ramp.Must(os.ReadFile("deploy/env.example"))
+	environment := must(os.ReadFile("deploy/env.example"))(t)
 	for _, use := range regexp.MustCompile(`\$\{(\w+)`).FindAllStringSubmatch(text, -1) {
 		if !strings.Contains(string(environment), "\n"+use[1]+"=") {
 			t.Errorf("env.example does not have %s", use[1])
@@ -181,11 +181,11 @@ func TestTheComposeFileIsSound(t *testing.T) {
 	}
 	program := ""
 	for _, file := range []string{"program.go", "commands.go", "keys.go"} {
-		program += string(ramp.Must(os.ReadFile(file)))
+		program += string(must(os.ReadFile(file))(t))
 	}
 	for _, name := range []string{"game-1", "game-2"} {
 		s := c.Services[name]
-		grace := ramp.Must(time.ParseDuration(s.StopGracePeriod))
+		grace := must(time.ParseDuration(s.StopGracePeriod))(t)
 		if !s.ReadOnly || !slices.Equal(s.CapDrop, []string{"ALL"}) || len(s.SecurityOpt) != 1 || len(s.Ports) > 0 ||
 			grace <= endTimeout {
 			t.Errorf("%s: %+v", name, s)
@@ -266,7 +266,7 @@ func TestWhatIsUnsafeIsSaidAtTheStart(t *testing.T) {
 // A server that is stopping fails its health check first, and lets a call in
 // progress finish.
 func TestAServerThatStopsCutsNothingOff(t *testing.T) {
-	listener := ramp.Must(net.Listen("tcp", "127.0.0.1:0"))
+	listener := must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	url := "http://" + listener.Addr().String()
 	entered, release := make(chan struct{}), make(chan struct{})
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -333,7 +333,7 @@ func TestAServerIsReadyUntilItStops(t *testing.T) {
 	a.stopping.Store(true)
 	want("stopping", 200, 503)
 	a.stopping.Store(false)
-	ramp.Must(db.Exec("DROP TABLE ramp_orders"))
+	must(db.Exec("DROP TABLE ramp_orders"))(t)
 	want("the orders are missing", 200, 200)
 	check(t, db.Close())
 	want("no database", 200, 200)
@@ -343,10 +343,10 @@ var quiet = slog.New(slog.DiscardHandler)
 
 // Whoever copies the example reads in the first lines of each file what is theirs to change.
 func TestEachFileSaysWhatToChange(t *testing.T) {
-	files := slices.Concat(ramp.Must(filepath.Glob("*.go")), ramp.Must(filepath.Glob("deploy/*")),
-		ramp.Must(filepath.Glob("deploy/.*")))
+	files := slices.Concat(must(filepath.Glob("*.go"))(t), must(filepath.Glob("deploy/*"))(t),
+		must(filepath.Glob("deploy/.*"))(t))
 	for _, file := range files {
-		text := string(ramp.Must(os.ReadFile(file)))
+		text := string(must(os.ReadFile(file))(t))
 		first := strings.Join(strings.SplitN(text, "\n", 4)[:3], "\n")
 		if !strings.HasSuffix(file, "_test.go") && !strings.Contains(first, "To make it yours: ") {
 			t.Errorf("%s begins with\n%s", file, first)

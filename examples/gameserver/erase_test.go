@@ -21,8 +21,8 @@ func everyRow(t *testing.T, address string) string {
 		tables = append(tables, table[1])
 	}
 	for _, table := range tables {
-		rows := ramp.Must(db.Query("SELECT * FROM " + table))
-		columns := ramp.Must(rows.Columns())
+		rows := must(db.Query("SELECT * FROM " + table))(t)
+		columns := must(rows.Columns())(t)
 		for rows.Next() {
 			values, into := make([]any, len(columns)), make([]any, len(columns))
 			for i := range values {
@@ -47,7 +47,7 @@ func TestAPlayerIsErased(t *testing.T) {
 			loggedIn(t, shop.game, "bob")
 		check(t, shop.game.insertNew(t.Context(), shop.game.db,
 			"wallets", "wallet, player", "0xa11ce", "alice"))
-		ramp.Must(shop.game.openPage(t.Context(), alice.ID))
+		must(shop.game.openPage(t.Context(), alice.ID))(t)
 		for _, s := range []ramp.Session{alice, bob} {
 			shop.end(shop.accept(s, ramp.Mint, 100), ramp.Mint)
 			shop.end(shop.accept(s, ramp.Burn, 100), ramp.Burn) // which waits in the mailbox
@@ -61,12 +61,12 @@ func TestAPlayerIsErased(t *testing.T) {
 		_, err := erase()
 		day := time.Now().UTC().Add(8 * 24 * time.Hour).Format(time.DateOnly)
 		says(t, fmt.Sprint(err), "less than a week ago: try again on "+day)
-		ramp.Must(shop.game.db.Exec("UPDATE ramp_orders SET finished_at = finished_at - 700000000"))
+		must(shop.game.db.Exec("UPDATE ramp_orders SET finished_at = finished_at - 700000000"))(t)
 		waits := shop.accept(again, ramp.Mint, 100)
 		_, err = erase()
 		says(t, fmt.Sprint(err), waits.String()+" waits")
 		shop.end(waits, ramp.Mint)
-		ramp.Must(shop.game.db.Exec("UPDATE ramp_orders SET finished_at = finished_at - 700000000"))
+		must(shop.game.db.Exec("UPDATE ramp_orders SET finished_at = finished_at - 700000000"))(t)
 
 		before := everyRow(t, address)
 		says(t, before, "alice", alice.ID, again.ID, "0xa11ce")

@@ -24,9 +24,9 @@ func TestAConflictOutlivesTheServer(t *testing.T) {
 	p := deploy(t, "sqlite:"+filepath.Join(t.TempDir(), "game.db"), "-any-rate", "-addr", freeAddress(t),
 		"-metrics", metrics)
 	service, client := serviceOf(t, p.url)
-	order := ramp.Must(service.Mint(t.Context(), initialize(t, client, item(t, "item_gold", "100")),
+	order := must(service.Mint(t.Context(), initialize(t, client, item(t, "item_gold", "100")),
 		login(t, p.url, "alice"),
-		ramp.NewAmount(1), ramptest.ValidateOtherDigest()))
+		ramp.NewAmount(1), ramptest.ValidateOtherDigest()))(t)
 	address := p.args[3]
 	p.kill()
 	p.start()
@@ -42,7 +42,7 @@ func TestAConflictOutlivesTheServer(t *testing.T) {
 func TestAFindingStaysOpenUntilAPersonDecidesIt(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, address string) {
 		shop := openShop(t, address, 1_000_000)
-		alice := ramp.Must(shop.game.login(t.Context(), "alice"))
+		alice := must(shop.game.login(t.Context(), "alice"))(t)
 		waits := shop.accept(alice, ramp.Mint, 100)
 		registry := prometheus.NewRegistry()
 		shop.game.observe(registry)
@@ -87,7 +87,7 @@ func TestAFindingStaysOpenUntilAPersonDecidesIt(t *testing.T) {
 		check(t, err)
 		open("1", "1", "0")
 		again := uuid.MustParse(decide("-finding", "event_without_order", "-tx", stranger.Hex()))
-		ramp.Must(shop.game.db.Exec("UPDATE findings SET entry = ''"))
+		must(shop.game.db.Exec("UPDATE findings SET entry = ''"))(t)
 		open("1", "1", "0")
 		books.Decided, books.Findings = books.Findings[:1], nil
 		books.Decided[0].Decided = &rampbooks.Entry{ID: again}
@@ -115,6 +115,6 @@ func TestTheDocumentSaysWhatBeginsAnew(t *testing.T) {
 		t.Error(used)
 	}
 	for _, table := range regexp.MustCompile("`([a-z_]+)` table").FindAllStringSubmatch(section, -1) {
-		says(t, string(ramp.Must(os.ReadFile("schema.go"))), "CREATE TABLE IF NOT EXISTS "+table[1])
+		says(t, string(must(os.ReadFile("schema.go"))(t)), "CREATE TABLE IF NOT EXISTS "+table[1])
 	}
 }

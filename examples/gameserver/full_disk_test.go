@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
@@ -27,7 +26,7 @@ func newSmallPostgreSQL(t *testing.T) *smallPostgreSQL {
 	t.Helper()
 	needs(t, "RAMP_TEST_POSTGRESQL_BIN")
 	// Another user cannot reach what is in t.TempDir.
-	p := &smallPostgreSQL{T: t, disk: ramp.Must(os.MkdirTemp("", "ramp-small-disk-")), listen: freeAddress(t)}
+	p := &smallPostgreSQL{T: t, disk: must(os.MkdirTemp("", "ramp-small-disk-"))(t), listen: freeAddress(t)}
 	t.Cleanup(func() { check(t, os.RemoveAll(p.disk)) })
 	mount := exec.Command("mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", p.disk)
 	if out, err := mount.CombinedOutput(); err != nil {
@@ -40,8 +39,8 @@ func newSmallPostgreSQL(t *testing.T) *smallPostgreSQL {
 		await(t, func() bool { err = exec.Command("umount", p.disk).Run(); return err == nil },
 			func() string { return fmt.Sprint("umount: ", err) })
 	})
-	nobody := ramp.Must(user.Lookup("nobody")) // PostgreSQL does not run as root
-	check(t, os.Chown(p.disk, ramp.Must(strconv.Atoi(nobody.Uid)), -1))
+	nobody := must(user.Lookup("nobody"))(t) // PostgreSQL does not run as root
+	check(t, os.Chown(p.disk, must(strconv.Atoi(nobody.Uid))(t), -1))
 	p.must("initdb", "-D", p.data(), "-U", "ramp", "-A", "trust", "-E", "UTF8", "--locale=C",
 		"--wal-segsize=1")
 	p.must("pg_ctl", p.start()...)
@@ -79,7 +78,7 @@ func (p *smallPostgreSQL) must(program string, args ...string) {
 func (p *smallPostgreSQL) fill() (makeRoom func()) {
 	p.Helper()
 	name := filepath.Join(p.disk, "a file that can be deleted")
-	file := ramp.Must(os.Create(name))
+	file := must(os.Create(name))(p.T)
 	for block := make([]byte, 4096); ; {
 		if _, err := file.Write(block); err != nil {
 			break // no space left on device
@@ -97,7 +96,7 @@ func TestTheRunbookOfAFullDiskOfPostgreSQL(t *testing.T) {
 	i := incidentOn(t, disk.address)
 	s := login(t, i.server.url, "alice")
 	ended := i.mustMint(s)
-	failed := ramp.Must(i.mint(s, ramptest.TransactionFails(), ramptest.TransactionType(7)))
+	failed := must(i.mint(s, ramptest.TransactionFails(), ramptest.TransactionType(7)))(t)
 
 	makeRoom := disk.fill()
 	db := handle(t, disk.address)

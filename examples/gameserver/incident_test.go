@@ -60,7 +60,7 @@ func (i *incident) console(hmac, validator string) {
 		i.service.Close()
 		check(i.T, i.file.Close())
 	}
-	i.file = ramp.Must(ramptest.OpenState(i.state))
+	i.file = must(ramptest.OpenState(i.state))(i.T)
 	i.service, i.client = serviceWith(i.T, hmac, validator,
 		ramptest.Config{Game: "http://" + listen, Desk: ramptest.Desk{State: i.file},
 			Networks: map[ramp.Network]uint64{ramp.Testnet: 1112}, Books: ramptest.BooksReport,
@@ -101,9 +101,9 @@ func (i *incident) desk(args ...string) (string, error) {
 func (i *incident) initialize() uuid.UUID {
 	i.Helper()
 	gems := []ramp.Item{{ID: itemGem, Amount: ramp.NewAmount(10), IconURL: "https://example.com/icons/gem.png"}}
-	return ramp.Must(i.client.Initialize(i.Context(),
+	return must(i.client.Initialize(i.Context(),
 		ramp.InitializeRequest{Intent: ramp.InitializeIntent{Network: ramp.Testnet, ProjectID: "project",
-			Token: token, MintFeeBps: 100, Materials: gems, Outputs: gems}})).UUID
+			Token: token, MintFeeBps: 100, Materials: gems, Outputs: gems}}))(i.T).UUID
 }
 
 // mint asks for a mint. A closed shop declines it.
@@ -115,7 +115,7 @@ func (i *incident) mint(s ramp.Session, faults ...ramptest.Fault) (*ramptest.Ord
 // mustMint mints until the transaction has ended.
 func (i *incident) mustMint(s ramp.Session, faults ...ramptest.Fault) *ramptest.Order {
 	i.Helper()
-	order := ramp.Must(i.mint(s, faults...))
+	order := must(i.mint(s, faults...))(i.T)
 	i.service.Advance(time.Minute)
 	return order
 }
@@ -123,13 +123,13 @@ func (i *incident) mustMint(s ramp.Session, faults ...ramptest.Fault) *ramptest.
 // post makes a call with a signature of the body, and returns the status.
 func (i *incident) post(path, key, body string) int {
 	i.Helper()
-	signer := ramp.Must(ramp.TextKey(key))
-	request := ramp.Must(http.NewRequestWithContext(i.Context(), http.MethodPost, i.server.url+path,
-		strings.NewReader(body)))
+	signer := must(ramp.TextKey(key))(i.T)
+	request := must(http.NewRequestWithContext(i.Context(), http.MethodPost, i.server.url+path,
+		strings.NewReader(body)))(i.T)
 	if key != "none" {
 		request.Header.Set(ramp.HeaderHMAC, signer.Sign([]byte(body)))
 	}
-	response := ramp.Must(http.DefaultClient.Do(request))
+	response := must(http.DefaultClient.Do(request))(i.T)
 	check(i.T, response.Body.Close())
 	return response.StatusCode
 }
@@ -137,7 +137,7 @@ func (i *incident) post(path, key, body string) int {
 // waits checks how many mints wait.
 func (i *incident) waits(want int) {
 	i.Helper()
-	if printed := ramp.Must(i.desk("orders", "count")); !regexp.MustCompile(fmt.Sprintf(`(?m)^0s +%d +0$`,
+	if printed := must(i.desk("orders", "count"))(i.T); !regexp.MustCompile(fmt.Sprintf(`(?m)^0s +%d +0$`,
 		want)).MatchString(printed) {
 		i.Errorf("%d mints wait:\n%s", want, printed)
 	}
@@ -176,11 +176,11 @@ func (i *incident) opened(s ramp.Session) {
 // finished ends an order with the transaction that proves its end.
 func (i *incident) finished(order *ramptest.Order) {
 	i.Helper()
-	printed := ramp.Must(i.desk("orders", "show", order.UUID.String()))
+	printed := must(i.desk("orders", "show", order.UUID.String()))(i.T)
 	own := regexp.MustCompile(`(0x[0-9a-f]{64})  block`).FindStringSubmatch(printed)
 	says(i.T,
-		ramp.Must(i.desk("orders", "finish", "-who", "alice", "-reason", "case 17", "-tx", own[1],
-			order.UUID.String())), "is succeeded")
+		must(i.desk("orders", "finish", "-who", "alice", "-reason", "case 17", "-tx", own[1],
+			order.UUID.String()))(i.T), "is succeeded")
 }
 
 const (
@@ -201,7 +201,7 @@ func TestTheRunbookOfALeakedHMACKey(t *testing.T) {
 	i.waits(1)
 	i.finished(order)
 	i.waits(0)
-	ramp.Must(i.desk("reconcile"))
+	must(i.desk("reconcile"))(t)
 	i.opened(s)
 }
 
@@ -227,10 +227,10 @@ func TestTheRunbookOfALeakedValidatorKey(t *testing.T) {
 func TestTheRunbookOfANewValidatorKey(t *testing.T) {
 	command := regexp.MustCompile("`(openssl [^`]*)`").FindStringSubmatch(document(t, "operations.md"))
 	words := strings.Fields(command[1])
-	key := strings.TrimSpace(string(ramp.Must(exec.Command(words[0], words[1:]...).Output())))
+	key := strings.TrimSpace(string(must(exec.Command(words[0], words[1:]...).Output())(t)))
 	i := newIncident(t)
 	s := login(t, i.server.url, "alice")
-	ramp.Must(i.mint(s))
+	must(i.mint(s))(t)
 
 	i.closed(s)
 	i.waits(1)
@@ -238,7 +238,7 @@ func TestTheRunbookOfANewValidatorKey(t *testing.T) {
 	i.waits(0)
 	i.console(hmacKey, key)
 	i.deploy(hmacKey, key)
-	signer := ramp.Must(ramp.NewKeySigner(key))
+	signer := must(ramp.NewKeySigner(key))(t)
 	equal(t, "the address that the server says",
 		strings.ToLower(i.server.log.find(t, `"validator":"(0x[0-9a-fA-F]{40})"`)),
 		strings.ToLower(signer.Address().Hex()))
@@ -262,7 +262,7 @@ func TestTheRunbookOfANewHMACKey(t *testing.T) {
 	i.deploy(newHMAC, validatorKey) // after 13 hours
 	i.opened(s)
 
-	order := ramp.Must(i.mint(s, ramptest.ResultLate(2*time.Minute)))
+	order := must(i.mint(s, ramptest.ResultLate(2*time.Minute)))(t)
 	i.deploy(hmacKey, validatorKey) // by mistake
 	i.service.Advance(3 * time.Minute)
 	i.server.log.find(t, `("outcome":"HMAC_INVALID")`)
@@ -289,21 +289,21 @@ func TestTheRunbookOfForgedCalls(t *testing.T) {
 func TestTheRunbookOfATransactionThatEndedAnotherOrder(t *testing.T) {
 	i := newIncident(t)
 	s := login(t, i.server.url, "alice")
-	wrong := ramp.Must(i.mint(s, ramptest.StaysPending()))
+	wrong := must(i.mint(s, ramptest.StaysPending()))(t)
 	order := i.mustMint(s, ramptest.ResultNever())
-	ramp.Must(i.desk("orders", "finish", "-who", "bob", "-reason", "case 18", "-tx", order.TxHash.Hex(),
-		wrong.UUID.String()))
+	must(i.desk("orders", "finish", "-who", "bob", "-reason", "case 18", "-tx", order.TxHash.Hex(),
+		wrong.UUID.String()))(t)
 	if err := i.service.Resend(t.Context(), order); err == nil {
 		t.Error("one transaction has ended two orders")
 	}
-	says(t, ramp.Must(i.desk("orders", "conflicts")), order.UUID.String(), "tx_hash")
+	says(t, must(i.desk("orders", "conflicts"))(t), order.UUID.String(), "tx_hash")
 
-	ramp.Must(handle(t,
+	must(handle(t,
 		i.address).Exec(regexp.MustCompile("`(UPDATE ramp_orders SET tx_hash = )'0x…'( WHERE uuid = ')<order 1>'`").
 		ReplaceAllString(regexp.MustCompile("`UPDATE ramp_orders [^`]*`").FindString(document(t, "on-call.md")),
-			"${1}NULL${2}"+wrong.UUID.String()+"'")))
+			"${1}NULL${2}"+wrong.UUID.String()+"'")))(t)
 	check(t, i.service.Resend(t.Context(), order))
-	ramp.Must(i.desk("orders", "resolve", "-who", "bob", "-reason", "case 18", order.UUID.String()))
+	must(i.desk("orders", "resolve", "-who", "bob", "-reason", "case 18", order.UUID.String()))(t)
 	i.waits(0)
 	owns(t, i.service, s, "1000000/9980")
 }
@@ -312,7 +312,7 @@ func TestTheRunbookOfATransactionThatEndedAnotherOrder(t *testing.T) {
 func TestTheRunbookOfAFullDisk(t *testing.T) {
 	i := newIncident(t)
 	s := login(t, i.server.url, "alice")
-	order := ramp.Must(i.mint(s, ramptest.TransactionFails(), ramptest.TransactionType(7)))
+	order := must(i.mint(s, ramptest.TransactionFails(), ramptest.TransactionType(7)))(t)
 	if _, err := exec.LookPath("prlimit"); err != nil {
 		t.Skip("*** NOT TESTED: prlimit is not installed ***")
 	}
@@ -344,11 +344,11 @@ func TestTheRunbookOfAFullDisk(t *testing.T) {
 func TestTheRunbookOfACandidateThatDoesNotProve(t *testing.T) {
 	i := newIncident(t)
 	s := login(t, i.server.url, "alice")
-	order := ramp.Must(i.service.Burn(t.Context(), i.initialize(), s, ramp.NewAmount(2), ramptest.BurnsLess(),
-		ramptest.ResultNever(), ramptest.TransactionType(7)))
+	order := must(i.service.Burn(t.Context(), i.initialize(), s, ramp.NewAmount(2), ramptest.BurnsLess(),
+		ramptest.ResultNever(), ramptest.TransactionType(7)))(t)
 	i.service.Advance(time.Minute)
 	before, id := owned(t, i.service, s), order.UUID.String()
-	printed := ramp.Must(i.desk("orders", "show", id))
+	printed := must(i.desk("orders", "show", id))(t)
 	says(t, printed, "does not prove")
 	decide := func(command string, more ...string) (string, error) {
 		return i.desk(slices.Concat([]string{"orders", command, "-who", "alice", "-reason", "case 18"}, more,
@@ -364,6 +364,6 @@ func TestTheRunbookOfACandidateThatDoesNotProve(t *testing.T) {
 	_, err = decide("abandon", "-against-evidence")
 	says(t, fmt.Sprint(err), "wait, or abandon it early")
 	// the service names another
-	says(t, ramp.Must(decide("abandon", "-against-evidence", "-without-evidence", "-early")), "is abandoned")
+	says(t, must(decide("abandon", "-against-evidence", "-without-evidence", "-early"))(t), "is abandoned")
 	owns(t, i.service, s, before)
 }

@@ -42,8 +42,8 @@ func TestTheJudgeFindsNothingAtARate(t *testing.T) {
 
 func targetOf(t *testing.T, p *process) conformance.Server {
 	t.Helper()
-	key := ramp.Must(ramp.TextKey(hmacKey))
-	signer := ramp.Must(ramp.NewKeySigner(validatorKey))
+	key := must(ramp.TextKey(hmacKey))(t)
+	signer := must(ramp.NewKeySigner(validatorKey))(t)
 	return conformance.Server{
 		URL:       p.url,
 		Key:       key,

@@ -8,8 +8,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	ramp "github.com/token-ramp/ramp-go"
 )
 
 // limit is a row of the table of time limits in docs/hosting.md.
@@ -27,7 +25,7 @@ func documentedLimits(t *testing.T) map[string]limit {
 	rows := map[string]limit{}
 	for _, row := range regexp.MustCompile(
 		`(?m)^\| ([^|]+?) \| ([0-9]+ s)[^|]* \| ([^|]+?) \|$`).FindAllStringSubmatch(table, -1) {
-		rows[row[1]] = limit{row[1], ramp.Must(time.ParseDuration(strings.ReplaceAll(row[2], " ", ""))), row[3]}
+		rows[row[1]] = limit{row[1], must(time.ParseDuration(strings.ReplaceAll(row[2], " ", "")))(t), row[3]}
 	}
 	return rows
 }
@@ -35,12 +33,12 @@ func documentedLimits(t *testing.T) map[string]limit {
 // setting returns a duration of a shipped file.
 func setting(t *testing.T, file, name string) time.Duration {
 	t.Helper()
-	text := string(ramp.Must(os.ReadFile("deploy/" + file)))
+	text := string(must(os.ReadFile("deploy/" + file))(t))
 	found := regexp.MustCompile(`(?m)^\s*` + name + `:? (\d+m?s)\b`).FindStringSubmatch(text)
 	if found == nil {
 		t.Fatalf("deploy/%s does not set %s", file, name)
 	}
-	return ramp.Must(time.ParseDuration(found[1]))
+	return must(time.ParseDuration(found[1]))(t)
 }
 
 // Whoever waits waits longer than what it waits for, in the shipped files as in the document.
@@ -70,7 +68,7 @@ func TestTheTimeLimitsAreAChain(t *testing.T) {
 		"the node, until a result is confirmed":                 {"rampproof/confirmed.go", "confirmationWait = "},
 		"the key service":                                       {"handler.go", "cmp.Or(c.SignTimeout, "},
 	} {
-		says(t, string(ramp.Must(os.ReadFile("../../"+source[0]))), source[1]+fmt.Sprint(at(what).Seconds()))
+		says(t, string(must(os.ReadFile("../../"+source[0]))(t)), source[1]+fmt.Sprint(at(what).Seconds()))
 	}
 	for name, try := range map[string]time.Duration{"nginx": nginx("proxy_read_timeout"),
 		"HAProxy": haproxy("timeout server")} {

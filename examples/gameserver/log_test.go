@@ -100,14 +100,14 @@ func TestAFullPipeOfTheLogStopsNoCall(t *testing.T) {
 	client := &http.Client{Timeout: 10 * time.Second}
 	const calls = 600
 	for n := range calls {
-		request := ramp.Must(http.NewRequestWithContext(t.Context(), http.MethodGet, p.url+ramp.PathAssets, nil))
+		request := must(http.NewRequestWithContext(t.Context(), http.MethodGet, p.url+ramp.PathAssets, nil))(t)
 		request.Header.Set("X-Dapp-Authorization", "Bearer "+session.Token.Reveal())
 		request.Header.Set("X-Dapp-SessionID", session.ID)
 		response, err := client.Do(request)
 		if err != nil {
 			t.Fatalf("call %d: %v", n, err)
 		}
-		ramp.Must(io.Copy(io.Discard, response.Body))
+		must(io.Copy(io.Discard, response.Body))(t)
 		check(t, response.Body.Close())
 		equal(t, "status", response.StatusCode, 200)
 	}

@@ -40,10 +40,10 @@ func TestAGrantNeverFails(t *testing.T) {
 		t.Run(c.what, func(t *testing.T) {
 			eachDatabase(t, func(t *testing.T, address string) {
 				shop := openShop(t, address, c.purse)
-				alice := ramp.Must(shop.game.login(t.Context(), "alice"))
-				ramp.Must(shop.game.db.Exec("UPDATE inventory SET balance = 850 WHERE item = 'item_gold'"))
+				alice := must(shop.game.login(t.Context(), "alice"))(t)
+				must(shop.game.db.Exec("UPDATE inventory SET balance = 850 WHERE item = 'item_gold'"))(t)
 				order := shop.accept(alice, c.direction, 100)
-				ramp.Must(shop.game.db.Exec(c.before))
+				must(shop.game.db.Exec(c.before))(t)
 				shop.end(order, c.direction)
 				equal(t, "the gold that alice owns", shop.gold("alice"), c.owns)
 				equal(t, "what waits for her", fmt.Sprint(shop.waiting(alice)), fmt.Sprint(c.waits))
@@ -57,10 +57,10 @@ func TestAGrantNeverFails(t *testing.T) {
 func TestWhatADeletedPlayerIsOwedWaits(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, address string) {
 		shop := openShop(t, address, math.MaxInt64)
-		alice := ramp.Must(shop.game.login(t.Context(), "alice"))
+		alice := must(shop.game.login(t.Context(), "alice"))(t)
 		order := shop.accept(alice, ramp.Mint, 100)
-		ramp.Must(shop.game.db.Exec("DELETE FROM inventory"))
-		ramp.Must(shop.game.db.Exec("DELETE FROM sessions"))
+		must(shop.game.db.Exec("DELETE FROM inventory"))(t)
+		must(shop.game.db.Exec("DELETE FROM sessions"))(t)
 		shop.end(order, ramp.Mint)
 		var session string
 		var amount int64
@@ -75,17 +75,17 @@ func TestWhatADeletedPlayerIsOwedWaits(t *testing.T) {
 func TestWhatDoesNotFitIsTakenOnceLater(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, address string) {
 		shop := openShop(t, address, 1000)
-		alice := ramp.Must(shop.game.login(t.Context(), "alice"))
-		ramp.Must(shop.game.db.Exec("UPDATE inventory SET balance = 850 WHERE item = 'item_gold'"))
+		alice := must(shop.game.login(t.Context(), "alice"))(t)
+		must(shop.game.db.Exec("UPDATE inventory SET balance = 850 WHERE item = 'item_gold'"))(t)
 		for _, order := range []uuid.UUID{shop.accept(alice, ramp.Burn, 100), shop.accept(alice, ramp.Burn, 100)} {
 			shop.end(order, ramp.Burn)
 		}
 		equal(t, "the gold that alice owns", shop.gold("alice"), int64(950))
-		left := ramp.Must(shop.game.takeMail(t.Context(), alice.ID))
+		left := must(shop.game.takeMail(t.Context(), alice.ID))(t)
 		equal(t, "what waits while the purse is full", len(left), 1)
 
-		ramp.Must(shop.game.db.Exec("UPDATE inventory SET balance = 100 WHERE item = 'item_gold'"))
-		again := ramp.Must(shop.game.login(t.Context(), "alice")) // another session of the same player
+		must(shop.game.db.Exec("UPDATE inventory SET balance = 100 WHERE item = 'item_gold'"))(t)
+		again := must(shop.game.login(t.Context(), "alice"))(t) // another session of the same player
 		var calls sync.WaitGroup
 		for range 8 {
 			calls.Go(func() {
@@ -133,7 +133,7 @@ func (s *testShop) acceptItem(session ramp.Session, direction ramp.Direction, it
 		intent = ramp.Intent{Method: ramp.MethodBurnPermit, Type: ramp.Disassemble, From: tokens, To: items}
 	}
 	order := &ramp.ValidateRequest{UUID: uuid.New(), UserAddress: token, ProjectID: "project", Intent: intent}
-	ramp.Must(s.store.Update(s.t.Context(), order.UUID, ramp.Accept(session, order, time.Now())))
+	must(s.store.Update(s.t.Context(), order.UUID, ramp.Accept(session, order, time.Now())))(s.t)
 	return order.UUID
 }
 
@@ -145,9 +145,9 @@ func (s *testShop) end(order uuid.UUID, direction ramp.Direction) {
 	if direction == ramp.Burn {
 		status = 1
 	}
-	result := ramp.Must(ramp.ParseResult(fmt.Appendf(nil,
-		`{"uuid":%q,"tx_hash":"0x%064x","receipt":{"status":"0x%d"}}`, order, s.ended, status)))
-	ramp.Must(s.store.Update(s.t.Context(), order, ramp.Finish(result, time.Now())))
+	result := must(ramp.ParseResult(fmt.Appendf(nil,
+		`{"uuid":%q,"tx_hash":"0x%064x","receipt":{"status":"0x%d"}}`, order, s.ended, status)))(s.t)
+	must(s.store.Update(s.t.Context(), order, ramp.Finish(result, time.Now())))(s.t)
 }
 
 // gold returns how much gold a player owns.
@@ -167,7 +167,7 @@ func (s *testShop) owns(player, item string) (n int64) {
 // waiting returns the amounts in the mailbox of a player.
 func (s *testShop) waiting(session ramp.Session) (amounts []int64) {
 	s.t.Helper()
-	for _, m := range ramp.Must(s.game.mailFor(s.t.Context(), session.ID)) {
+	for _, m := range must(s.game.mailFor(s.t.Context(), session.ID))(s.t) {
 		amounts = append(amounts, m.Amount)
 	}
 	slices.Sort(amounts)

@@ -68,14 +68,14 @@ func eachDatabaseAlone(t *testing.T, test func(t *testing.T, address string)) {
 	t.Run("PostgreSQL", func(t *testing.T) {
 		admin := needs(t, "RAMP_TEST_POSTGRESQL")
 		create(t, "pgx", admin, name)
-		u := ramp.Must(url.Parse(admin))
+		u := must(url.Parse(admin))(t)
 		u.Path = "/" + name
 		test(t, u.String())
 	})
 	t.Run("MySQL", func(t *testing.T) {
 		admin := needs(t, "RAMP_TEST_MYSQL")
 		create(t, "mysql", admin, name)
-		config := ramp.Must(mysql.ParseDSN(admin))
+		config := must(mysql.ParseDSN(admin))(t)
 		config.DBName = name
 		test(t, "mysql:"+config.FormatDSN())
 	})
@@ -107,20 +107,20 @@ func restricted(t *testing.T, address, rights, tables string) string {
 	t.Setenv("PGPASSWORD", password)
 	t.Setenv("MYSQL_PWD", password)
 	grant := func(remove string, statements ...string) {
-		t.Cleanup(func() { ramp.Must(db.Exec(remove)) }) // the database is dropped later
+		t.Cleanup(func() { must(db.Exec(remove))(t) }) // the database is dropped later
 		for _, statement := range statements {
-			ramp.Must(db.Exec(statement))
+			must(db.Exec(statement))(t)
 		}
 	}
 	kind, dsn, _ := strings.Cut(address, ":")
 	if kind == "mysql" {
-		config := ramp.Must(mysql.ParseDSN(dsn))
+		config := must(mysql.ParseDSN(dsn))(t)
 		config.User, config.Passwd = user, ""
 		grant("DROP USER "+user, "CREATE USER "+user+" IDENTIFIED BY '"+password+"'",
 			"GRANT "+rights+" ON "+config.DBName+".* TO "+user)
 		return "mysql:" + config.FormatDSN()
 	}
-	u := ramp.Must(url.Parse(address))
+	u := must(url.Parse(address))(t)
 	name := strings.TrimPrefix(u.Path, "/")
 	u.User = url.User(user)
 	grant("DROP OWNED BY "+user+"; DROP USER "+user,
@@ -146,9 +146,9 @@ func TestAServerNeedsToSelectInsertAndUpdateOnly(t *testing.T) {
 		defer p.kill()
 		service, client := serviceOf(t, p.url)
 		alice, gold := login(t, p.url, "alice"), item(t, "item_gold", "100")
-		order := ramp.Must(service.Mint(t.Context(), initialize(t, client, gold), alice, ramp.NewAmount(1),
-			ramptest.TransactionFails()))
-		ramp.Must(service.Burn(t.Context(), initialize(t, client, gold), alice, ramp.NewAmount(1)))
+		order := must(service.Mint(t.Context(), initialize(t, client, gold), alice, ramp.NewAmount(1),
+			ramptest.TransactionFails()))(t)
+		must(service.Burn(t.Context(), initialize(t, client, gold), alice, ramp.NewAmount(1)))(t)
 		service.Advance(time.Minute)
 		owns(t, service, alice, "1000100/10000")
 		if service.Deliver(t.Context(), order, ramptest.Succeeded) == nil { // a conflict, which is stored
@@ -156,7 +156,7 @@ func TestAServerNeedsToSelectInsertAndUpdateOnly(t *testing.T) {
 		}
 		turn(t, "close", dsn)
 		said(t, "resolve", "-db", dsn, "-who", "alice", "-reason", "case 17", order.UUID.String())
-		ramp.Must(db.Exec("DROP TABLE conflicts"))
+		must(db.Exec("DROP TABLE conflicts"))(t)
 	})
 }
 
@@ -208,7 +208,7 @@ func TestLookingNeedsToSelectOnly(t *testing.T) {
 		alice := login(t, p.url, "alice")
 		mint := func(faults ...ramptest.Fault) *ramptest.Order {
 			id := initialize(t, client, item(t, "item_gold", "100"))
-			return ramp.Must(service.Mint(t.Context(), id, alice, ramp.NewAmount(1), faults...))
+			return must(service.Mint(t.Context(), id, alice, ramp.NewAmount(1), faults...))(t)
 		}
 		order, silent := mint(), mint(ramptest.ResultNever())
 		// The books end with a final block, 64 blocks behind the newest, and the chain's clock stands still. So
@@ -260,22 +260,22 @@ func TestAMigrationDoesNotBlockWrites(t *testing.T) {
 		case "sqlite":
 			t.Skip("it has one writer at a time")
 		case "mysql": // whose schema adds no index yet; LOCK=NONE fails if writes would have to wait
-			ramp.Must(db.Exec("ALTER TABLE ramp_orders DROP INDEX ramp_orders_ended"))
-			ramp.Must(db.Exec(
+			must(db.Exec("ALTER TABLE ramp_orders DROP INDEX ramp_orders_ended"))(t)
+			must(db.Exec(
 				"ALTER TABLE ramp_orders ADD INDEX ramp_orders_ended (finished_at, uuid), ALGORITHM=INPLACE, " +
-					"LOCK=NONE"))
+					"LOCK=NONE"))(t)
 			return
 		}
-		ramp.Must(db.Exec("DROP INDEX ramp_orders_ended"))
+		must(db.Exec("DROP INDEX ramp_orders_ended"))(t)
 		insert := func(db interface {
 			Exec(string, ...any) (sql.Result, error)
 		}) {
 			t.Helper()
-			ramp.Must(db.Exec(
+			must(db.Exec(
 				`INSERT INTO ramp_orders SELECT gen_random_uuid(), 'c', 'accepted', 'mint', 'testnet', 'p', 's', 'u',` +
-					` 'd', '{}', NULL, '', '', 0, NULL`))
+					` 'd', '{}', NULL, '', '', 0, NULL`))(t)
 		}
-		open := ramp.Must(db.Begin())
+		open := must(db.Begin())(t)
 		insert(open)
 		ended := make(chan error, 1)
 		go func() {
@@ -291,7 +291,7 @@ func TestAMigrationDoesNotBlockWrites(t *testing.T) {
 			default:
 			}
 		}
-		ramp.Must(db.Exec("SET lock_timeout = '5s'"))
+		must(db.Exec("SET lock_timeout = '5s'"))(t)
 		insert(db)
 		check(t, open.Commit())
 		check(t, <-ended)
@@ -324,10 +324,10 @@ func needs(t *testing.T, env string) string {
 
 func create(t *testing.T, driver, admin, name string) {
 	t.Helper()
-	db := ramp.Must(sql.Open(driver, admin))
-	ramp.Must(db.Exec("CREATE DATABASE " + name))
+	db := must(sql.Open(driver, admin))(t)
+	must(db.Exec("CREATE DATABASE " + name))(t)
 	t.Cleanup(func() {
-		ramp.Must(db.Exec("DROP DATABASE " + name))
+		must(db.Exec("DROP DATABASE " + name))(t)
 		check(t, db.Close())
 	})
 }
@@ -372,15 +372,25 @@ func await(t *testing.T, holds func() bool, otherwise func() string) {
 // statusOf makes a GET request.
 func statusOf(t *testing.T, client *http.Client, address string) int {
 	t.Helper()
-	response := ramp.Must(client.Get(address))
+	response := must(client.Get(address))(t)
 	check(t, response.Body.Close())
 	return response.StatusCode
 }
 
-func check(t *testing.T, err error) {
+func check(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// must returns a function that returns value to a test, or ends the test if err is not nil:
+// must(os.ReadFile(path))(t).
+func must[T any](value T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		check(t, err)
+		return value
 	}
 }
 
@@ -470,7 +480,7 @@ func (p *process) start() {
 	if p.stderr != nil {
 		p.command.Stderr = p.stderr
 	}
-	out := ramp.Must(p.command.StdoutPipe())
+	out := must(p.command.StdoutPipe())(p.t)
 	check(p.t, p.command.Start())
 	p.printed = bufio.NewReader(out)
 	ready, err := p.printed.ReadString('\n')
@@ -494,10 +504,10 @@ func (p *process) kill() {
 // call posts JSON to the game and reads its answer.
 func call(t *testing.T, address string, body, into any) int {
 	t.Helper()
-	b := ramp.Must(json.Marshal(body))
-	response := ramp.Must(http.Post(address, "application/json", bytes.NewReader(b)))
+	b := must(json.Marshal(body))(t)
+	response := must(http.Post(address, "application/json", bytes.NewReader(b)))(t)
 	defer response.Body.Close()
-	b = ramp.Must(io.ReadAll(response.Body))
+	b = must(io.ReadAll(response.Body))(t)
 	if err := json.Unmarshal(b, into); err != nil {
 		t.Fatalf("%v in %q", err, b)
 	}
@@ -528,9 +538,9 @@ func serviceOf(t *testing.T, game string, books ...ramptest.Books) (*ramptest.Se
 // serviceWith plays the service with the keys that its console has.
 func serviceWith(t *testing.T, hmac, validator string, config ramptest.Config) (*ramptest.Service, *ramp.Client) {
 	t.Helper()
-	config.Key, config.Validator = ramp.Must(ramp.TextKey(hmac)), ramp.Must(ramp.NewKeySigner(validator)).Address()
+	config.Key, config.Validator = must(ramp.TextKey(hmac))(t), must(ramp.NewKeySigner(validator))(t).Address()
 	service := ramptest.Start(t, config)
-	return service, ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: config.Key}))
+	return service, must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: config.Key}))(t)
 }
 
 // initialize asks for a UUID to trade items for the token.
@@ -545,8 +555,8 @@ func initializeFor(t *testing.T, client *ramp.Client, token string, items ...ram
 	for _, item := range items {
 		list = append(list, ramp.Item{ID: item.ID, Amount: item.Amount, IconURL: "https://example.com/icon.png"})
 	}
-	return ramp.Must(client.Initialize(t.Context(), ramp.InitializeRequest{Intent: ramp.InitializeIntent{
-		Network: ramp.Testnet, ProjectID: "project", Token: token, Materials: list, Outputs: list}})).UUID
+	return must(client.Initialize(t.Context(), ramp.InitializeRequest{Intent: ramp.InitializeIntent{
+		Network: ramp.Testnet, ProjectID: "project", Token: token, Materials: list, Outputs: list}}))(t).UUID
 }
 
 func item(t *testing.T, id, text string) ramp.AssetAmount {
@@ -557,7 +567,7 @@ func item(t *testing.T, id, text string) ramp.AssetAmount {
 // owned returns the player's assets as the service reads them, as gold/gems.
 func owned(t *testing.T, service *ramptest.Service, s ramp.Session) string {
 	t.Helper()
-	player := ramp.Must(service.Assets(t.Context(), s))
+	player := must(service.Assets(t.Context(), s))(t)
 	balances := map[string]ramp.Amount{}
 	for _, a := range player.Assets {
 		balances[a.ID] = a.Balance
@@ -592,8 +602,8 @@ func TestWithoutAnySettingTheServiceIsEmulated(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, address string) {
 		p := start(t, address)
 		s := login(t, p.url, "alice")
-		response := ramp.Must(http.Get(p.url + "/play?player=alice"))
-		view := ramp.Must(io.ReadAll(response.Body))
+		response := must(http.Get(p.url + "/play?player=alice"))(t)
+		view := must(io.ReadAll(response.Body))(t)
 		check(t, response.Body.Close())
 		if response.StatusCode != 200 || !strings.HasSuffix(response.Request.URL.Path, "/exchange") ||
 			!strings.Contains(string(view), "item_gold") {
@@ -640,7 +650,7 @@ func TestWhatCannotBeKeptExactlyIsRejected(t *testing.T) {
 func TestATokenIsStoredAsItsHash(t *testing.T) {
 	game, _ := open(t, "sqlite:"+filepath.Join(t.TempDir(), "game.db"))
 	first := loggedIn(t, game, "alice")
-	stored := ramp.Must(game.column(t.Context(), game.db, "SELECT token_hash FROM sessions WHERE id = ?", first.ID))
+	stored := must(game.column(t.Context(), game.db, "SELECT token_hash FROM sessions WHERE id = ?", first.ID))(t)
 	if len(stored) != 1 || stored[0] != hash(first.Token.Reveal()) || game.loggedIn(t.Context(), first) != nil {
 		t.Errorf("stored is %q", stored)
 	}
@@ -649,11 +659,11 @@ func TestATokenIsStoredAsItsHash(t *testing.T) {
 		t.Error("the hash is a token")
 	}
 	alice, bob := loggedIn(t, game, "alice"), loggedIn(t, game, "bob")
-	owns := ramp.Must(game.Assets(t.Context(), alice))
+	owns := must(game.Assets(t.Context(), alice))(t)
 	if owns.PlayerID != "alice" || len(owns.Assets) != 3 {
 		t.Errorf("alice owns %+v", owns)
 	}
-	ramp.Must(game.db.Exec("UPDATE sessions SET expires_at = 1 WHERE id = '" + bob.ID + "'"))
+	must(game.db.Exec("UPDATE sessions SET expires_at = 1 WHERE id = '" + bob.ID + "'"))(t)
 	if game.loggedIn(t.Context(), bob) == nil || game.loggedIn(t.Context(), alice) != nil {
 		t.Error("an expired token opens a session, or another does not")
 	}
@@ -740,7 +750,7 @@ func TestWhatCannotWorkIsSaidAtOnce(t *testing.T) {
 func TestATableWithoutAColumnIsSaidAtTheStart(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, address string) {
 		newProcess(t, address, nil, nil).kill()
-		ramp.Must(handle(t, address).Exec("ALTER TABLE ramp_orders DROP COLUMN reason"))
+		must(handle(t, address).Exec("ALTER TABLE ramp_orders DROP COLUMN reason"))(t)
 		_, _, err := command(t, nil, "-addr", "127.0.0.1:0", "-db", address)
 		says(t, fmt.Sprint(err), "ramp: check: table ramp_orders", "reason")
 	})

@@ -21,7 +21,7 @@ import (
 // scrape reads the metrics as Prometheus does: the value of each series.
 func scrape(t *testing.T, address string) map[string]string {
 	t.Helper()
-	response := ramp.Must(http.Get(address))
+	response := must(http.Get(address))(t)
 	defer response.Body.Close()
 	series := map[string]string{}
 	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
@@ -36,7 +36,7 @@ func scrape(t *testing.T, address string) map[string]string {
 func served(t *testing.T, registry *prometheus.Registry) string {
 	t.Helper()
 	address := freeAddress(t)
-	metrics := ramp.Must(serveMetrics(address, registry))
+	metrics := must(serveMetrics(address, registry))(t)
 	t.Cleanup(func() { check(t, metrics.Close()) })
 	return "http://" + address + "/metrics"
 }
@@ -63,8 +63,8 @@ func TestMetricsTellAStory(t *testing.T) {
 	db := handle(t, i.address)
 	for _, hours := range []string{"12", "2"} {
 		i.mustMint(s, ramptest.StaysPending())
-		ramp.Must(db.Exec("UPDATE ramp_orders SET accepted_at = accepted_at - 3600000 * " + hours +
-			" WHERE state = 'accepted'"))
+		must(db.Exec("UPDATE ramp_orders SET accepted_at = accepted_at - 3600000 * " + hours +
+			" WHERE state = 'accepted'"))(t)
 	}
 	var got map[string]string
 	await(t, func() bool {

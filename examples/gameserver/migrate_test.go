@@ -9,8 +9,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	ramp "github.com/token-ramp/ramp-go"
 )
 
 // migrates runs the command migrate, and returns what it says meanwhile.
@@ -66,9 +64,9 @@ func TestAnInvalidIndexIsMadeAnew(t *testing.T) {
 		}
 		migrated(t, address)
 		db := handle(t, address)
-		ramp.Must(db.Exec("DROP INDEX ramp_orders_ended"))
-		open := ramp.Must(db.Begin())
-		ramp.Must(open.Exec("LOCK TABLE ramp_orders IN ROW EXCLUSIVE MODE"))
+		must(db.Exec("DROP INDEX ramp_orders_ended"))(t)
+		open := must(db.Begin())(t)
+		must(open.Exec("LOCK TABLE ramp_orders IN ROW EXCLUSIVE MODE"))(t)
 		interrupted, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if run(interrupted, []string{"migrate", "-db", address}, os.Getenv, io.Discard, io.Discard) == nil {
@@ -110,13 +108,13 @@ func TestACallWaitsForASecondWhileAColumnIsAdded(t *testing.T) {
 		}
 		migrated(t, address)
 		db := handle(t, address)
-		open := ramp.Must(db.Begin()) // as a long report does
+		open := must(db.Begin())(t) // as a long report does
 		const read = "SELECT COUNT(*) FROM ramp_orders"
 		var rows int
 		check(t, open.QueryRow(read).Scan(&rows))
 		said := make(chan string, 1)
 		m := &migration{db, d, func(text string) { said <- text }}
-		conn := ramp.Must(db.Conn(t.Context()))
+		conn := must(db.Conn(t.Context()))(t)
 		defer conn.Close()
 		ended := make(chan error, 1)
 		go func() { ended <- m.change(t.Context(), conn, "ALTER TABLE ramp_orders ADD COLUMN added TEXT NULL") }()

@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	ramp "github.com/token-ramp/ramp-go"
 )
 
 // night is what two servers of a game count from minute to minute, as Prometheus scrapes it. Players come
@@ -224,7 +222,7 @@ func TestSomebodyIsCalledInTheNight(t *testing.T) {
 				"alert_rule_test": silent, "promql_expr_test": fires})
 	}
 	promtest(t,
-		map[string]any{"rule_files": []string{ramp.Must(filepath.Abs("deploy/alerts.yaml"))},
+		map[string]any{"rule_files": []string{must(filepath.Abs("deploy/alerts.yaml"))(t)},
 			"evaluation_interval": "1m", "tests": tests})
 }
 
@@ -247,6 +245,6 @@ func TestNobodyIsCalledInAQuietNight(t *testing.T) {
 			"input_series": play(game.orders, game.slow, 360, 0, minuteOf{}), "promql_expr_test": silent})
 	}
 	promtest(t,
-		map[string]any{"rule_files": []string{ramp.Must(filepath.Abs("deploy/alerts.yaml"))},
+		map[string]any{"rule_files": []string{must(filepath.Abs("deploy/alerts.yaml"))(t)},
 			"evaluation_interval": "1m", "tests": tests})
 }

@@ -22,15 +22,15 @@ func TestThePageOfAnOrderHasATokenOfItsOwn(t *testing.T) {
 		game, _ := open(t, address)
 		alice, bob := loggedIn(t, game, "alice"), loggedIn(t, game, "bob")
 		one, other := uuid.New(), uuid.New()
-		order := ramp.Must(game.openPage(t.Context(), alice.ID))
-		catalog := ramp.Must(game.openPage(t.Context(), alice.ID))
+		order := must(game.openPage(t.Context(), alice.ID))(t)
+		catalog := must(game.openPage(t.Context(), alice.ID))(t)
 		check(t, game.startOrder(t.Context(), order, one))
 		if err := game.startOrder(t.Context(), order, other); !errors.Is(err, errRows) {
 			t.Errorf("a page is bound to two orders: %v", err)
 		}
-		expired := ramp.Must(game.openPage(t.Context(), alice.ID))
+		expired := must(game.openPage(t.Context(), alice.ID))(t)
 		check(t, game.startOrder(t.Context(), expired, other))
-		ramp.Must(game.db.Exec("UPDATE pages SET expires_at = 1 WHERE order_uuid = '" + other.String() + "'"))
+		must(game.db.Exec("UPDATE pages SET expires_at = 1 WHERE order_uuid = '" + other.String() + "'"))(t)
 		with := func(s, token ramp.Session) ramp.Session { return ramp.Session{ID: s.ID, Token: token.Token} }
 		token := func(text string) ramp.Session { return ramp.Session{Token: ramp.NewAccessToken(text)} }
 		for name, c := range map[string]struct {
@@ -57,10 +57,10 @@ func TestThePageOfAnOrderHasATokenOfItsOwn(t *testing.T) {
 			}
 		}
 		const ofOrder = "SELECT token_hash FROM pages WHERE order_uuid = ?"
-		stored := ramp.Must(game.column(t.Context(), game.db, ofOrder, one.String()))
+		stored := must(game.column(t.Context(), game.db, ofOrder, one.String()))(t)
 		equal(t, "what is stored", strings.Join(stored, " "), hash(order.Token.Reveal()))
 		check(t, (&migration{game.db, game.dialect, func(string) {}}).run(t.Context()))
-		left := ramp.Must(game.column(t.Context(), game.db, "SELECT token_hash FROM pages WHERE player = ?", "alice"))
+		left := must(game.column(t.Context(), game.db, "SELECT token_hash FROM pages WHERE player = ?", "alice"))(t)
 		equal(t, "pages after a migration", len(left), 2)
 	})
 }
@@ -70,16 +70,16 @@ func TestAPlayerOpensNotTooManyPages(t *testing.T) {
 	game, _ := open(t, "sqlite:"+filepath.Join(t.TempDir(), "game.db"))
 	alice, again, bob := loggedIn(t, game, "alice"), loggedIn(t, game, "alice"), loggedIn(t, game, "bob")
 	for range maxPages {
-		ramp.Must(game.openPage(t.Context(), alice.ID))
+		must(game.openPage(t.Context(), alice.ID))(t)
 	}
 	for _, s := range []ramp.Session{alice, again} {
 		_, err := game.openPage(t.Context(), s.ID)
 		var limited *failure
 		equal(t, "limited", errors.As(err, &limited) && limited.status == http.StatusTooManyRequests, true)
 	}
-	ramp.Must(game.openPage(t.Context(), bob.ID))
-	ramp.Must(game.db.Exec("UPDATE pages SET opened_at = opened_at - 61"))
-	ramp.Must(game.openPage(t.Context(), alice.ID))
+	must(game.openPage(t.Context(), bob.ID))(t)
+	must(game.db.Exec("UPDATE pages SET opened_at = opened_at - 61"))(t)
+	must(game.openPage(t.Context(), alice.ID))(t)
 }
 
 // paged is a server whose calls need the tokens of pages, and the service that it asks for UUIDs.
@@ -137,12 +137,12 @@ func TestAPlayerTradesOnAPageOfTheirOwn(t *testing.T) {
 		_, err := service.Mint(t.Context(), id, s, ramp.NewAmount(1))
 		equal(t, name, codeOf(err), "INVALID_USER")
 	}
-	order := ramp.Must(service.Mint(t.Context(), id, page, ramp.NewAmount(1),
-		ramptest.ValidateTwice(), ramptest.ResultTwice()))
+	order := must(service.Mint(t.Context(), id, page, ramp.NewAmount(1),
+		ramptest.ValidateTwice(), ramptest.ResultTwice()))(t)
 	service.Advance(time.Minute)
 	confirmed(t, service, order)
 	owns(t, service, page, "1000000/9990")
-	ramp.Must(service.Mint(t.Context(), another, other, ramp.NewAmount(1), ramptest.TransactionFails()))
+	must(service.Mint(t.Context(), another, other, ramp.NewAmount(1), ramptest.TransactionFails()))(t)
 	service.Advance(time.Minute)
 	owns(t, service, catalog, "1000000/9990")
 }

@@ -45,9 +45,9 @@ var changes = []change{
 
 // runs returns a change that runs statements.
 func runs(statements ...string) func(*testShop, *sql.Tx) {
-	return func(_ *testShop, tx *sql.Tx) {
+	return func(shop *testShop, tx *sql.Tx) {
 		for _, statement := range statements {
-			ramp.Must(tx.Exec(statement))
+			must(tx.Exec(statement))(shop.t)
 		}
 	}
 }
@@ -73,19 +73,19 @@ func mergeIntoBob(shop *testShop, tx *sql.Tx) {
 func resetSeason(shop *testShop, tx *sql.Tx) {
 	runs("UPDATE inventory SET balance = 0", "UPDATE mailbox SET taken = 1")(shop, tx)
 	began := time.Now()
-	shop.store = ramp.Must(rampsql.New(rampsql.Config{DB: shop.game.db, Dialect: shop.game.dialect.sql,
+	shop.store = must(rampsql.New(rampsql.Config{DB: shop.game.db, Dialect: shop.game.dialect.sql,
 		Apply: func(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 			if step.Effect.Kind == ramp.Take || !step.Order.AcceptedAt.Before(began) {
 				return shop.game.Apply(ctx, tx, step)
 			}
 			for _, item := range step.Effect.Assets {
-				err := shop.game.toMailbox(ctx, tx, step.Order, item.ID, ramp.Must(item.Amount.Int64()))
+				err := shop.game.toMailbox(ctx, tx, step.Order, item.ID, must(item.Amount.Int64())(shop.t))
 				if err != nil {
 					return err
 				}
 			}
 			return nil
-		}}))
+		}}))(shop.t)
 }
 
 // Each change is made when no order waits, when something waits in the mailbox, and while orders wait.
@@ -104,7 +104,7 @@ func TestChangesOfPlayersAndItems(t *testing.T) {
 func (c change) test(t *testing.T, when string) {
 	shop := openShop(t, "sqlite:"+filepath.Join(t.TempDir(), "game.db"), 1_000_000)
 	alice, _ := loggedIn(t, shop.game, "alice"), loggedIn(t, shop.game, "bob")
-	ramp.Must(shop.game.db.Exec("UPDATE inventory SET balance = 1000"))
+	must(shop.game.db.Exec("UPDATE inventory SET balance = 1000"))(t)
 	mint, burn := shop.accept(alice, ramp.Mint, 100), shop.accept(alice, ramp.Burn, 100)
 	end := func() { shop.end(mint, ramp.Mint); shop.end(burn, ramp.Burn) }
 	switch when {
@@ -115,7 +115,7 @@ func (c change) test(t *testing.T, when string) {
 		end()
 		shop.game.purse = 1_000_000
 	}
-	tx := ramp.Must(shop.game.db.Begin())
+	tx := must(shop.game.db.Begin())(t)
 	c.makes(shop, tx)
 	check(t, tx.Commit())
 	want := c.safe
@@ -148,7 +148,7 @@ func TestAClosedShopWaitsForTheCallsThatHadBegun(t *testing.T) {
 	shop.accept(alice, ramp.Burn, 100) // as the call goes on
 	equal(t, "orders that wait then", waits(), 1)
 	_, until, _ := strings.Cut(strings.TrimSpace(printed), "The last signature leaves before ")
-	end := ramp.Must(time.Parse(time.RFC3339, strings.TrimSuffix(until, ".")))
+	end := must(time.Parse(time.RFC3339, strings.TrimSuffix(until, ".")))(t)
 	if end.Before(time.Now().Add(callDeadline)) {
 		t.Errorf("a call may last until %s, and the command says %s", time.Now().Add(callDeadline), end)
 	}
@@ -161,12 +161,12 @@ func TestAClosedShopWaitsForTheCallsThatHadBegun(t *testing.T) {
 func TestWhatCameBackUnderAnOldNameIsRenamed(t *testing.T) {
 	shop := openShop(t, "sqlite:"+filepath.Join(t.TempDir(), "game.db"), 1_000_000)
 	alice := loggedIn(t, shop.game, "alice")
-	ramp.Must(shop.game.db.Exec("UPDATE inventory SET balance = 1000"))
+	must(shop.game.db.Exec("UPDATE inventory SET balance = 1000"))(t)
 	order := shop.accept(alice, ramp.Mint, 100)
-	ramp.Must(shop.game.db.Exec("UPDATE inventory SET item = 'item_coin' WHERE item = 'item_gold'"))
+	must(shop.game.db.Exec("UPDATE inventory SET item = 'item_coin' WHERE item = 'item_gold'"))(t)
 	shop.end(order, ramp.Mint)
-	ramp.Must(shop.game.db.Exec("UPDATE mailbox SET item = 'item_coin' WHERE item = 'item_gold'"))
-	left := ramp.Must(shop.game.takeMail(t.Context(), alice.ID))
+	must(shop.game.db.Exec("UPDATE mailbox SET item = 'item_coin' WHERE item = 'item_gold'"))(t)
+	left := must(shop.game.takeMail(t.Context(), alice.ID))(t)
 	equal(t, "what waits", len(left), 0)
 	equal(t, "the coins", shop.owns("alice", "item_coin"), 1000)
 }
@@ -178,7 +178,7 @@ func TestAMergeIsOfAllThatNamesAPlayer(t *testing.T) {
 	wallet := common.HexToAddress("0xa11ce")
 	equal(t, "whether alice has the wallet", binds(t, shop.game, alice, wallet), true)
 	order := shop.acceptItem(alice, ramp.Mint, itemSword, 1)
-	tx := ramp.Must(shop.game.db.Begin())
+	tx := must(shop.game.db.Begin())(t)
 	mergeIntoBob(shop, tx)
 	check(t, tx.Commit())
 	shop.end(order, ramp.Mint)

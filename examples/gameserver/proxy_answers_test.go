@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	ramp "github.com/token-ramp/ramp-go"
 )
 
 // signature has the form of an HMAC. A proxy cannot verify it.
@@ -45,7 +43,7 @@ var unreadableForHAProxy = []string{"a header too large for HAProxy", "many head
 func dial(t *testing.T, url string, client *http.Client) net.Conn {
 	t.Helper()
 	config := client.Transport.(*http.Transport).TLSClientConfig.Clone()
-	return ramp.Must(tls.Dial("tcp", strings.TrimPrefix(url, "https://"), config))
+	return must(tls.Dial("tcp", strings.TrimPrefix(url, "https://"), config))(t)
 }
 
 // wire is a request with a small body.
@@ -102,7 +100,7 @@ func TestAProxyAnswersNothingForTheGame(t *testing.T) {
 			}
 		}
 		for _, target := range []string{"/api/result", "/callback"} {
-			plain := ramp.Must(net.Dial("tcp", strings.TrimPrefix(other, "https://")))
+			plain := must(net.Dial("tcp", strings.TrimPrefix(other, "https://")))(t)
 			if got := told(t, plain, wire("POST", target, signature)); !repeated(got) {
 				t.Errorf("http to the port of https: the service sees %s, and does not repeat the call", got)
 			}
@@ -128,7 +126,7 @@ func TestAProxyAnswersPlayersAsItAlwaysDid(t *testing.T) {
 		} {
 			equal(t, what, told(t, dial(t, url, client), c.request), c.want)
 		}
-		plain := ramp.Must(net.Dial("tcp", strings.TrimPrefix(url, "https://")))
+		plain := must(net.Dial("tcp", strings.TrimPrefix(url, "https://")))(t)
 		equal(t, "http to the port of https", told(t, plain, wire("POST", "/login")),
 			map[string]string{"nginx": "400", "HAProxy": "no answer"}[name])
 	})
@@ -238,14 +236,14 @@ func TestAProxyKeepsAConnectionLongerThanABalancer(t *testing.T) {
 		answers := bufio.NewReader(connection)
 		call[name] = func() {
 			t.Helper()
-			ramp.Must(io.WriteString(connection,
-				strings.Replace(wire("POST", "/api/result", signature), "Connection: close\r\n", "", 1)))
+			must(io.WriteString(connection,
+				strings.Replace(wire("POST", "/api/result", signature), "Connection: close\r\n", "", 1)))(t)
 			response, err := http.ReadResponse(answers, nil)
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 				return
 			}
-			ramp.Must(io.Copy(io.Discard, response.Body))
+			must(io.Copy(io.Discard, response.Body))(t)
 			equal(t, name, response.StatusCode, 200)
 		}
 		call[name]()

@@ -145,7 +145,7 @@ func startHastyProxy(t *testing.T, name, config, first, second, wait string) (st
 	config = strings.ReplaceAll(config, strings.TrimSuffix(p.certificate, "crt")+"key", certificate)
 	file := filepath.Join(dir, "proxy.conf")
 	check(t, os.WriteFile(file, []byte(config), 0o644))
-	binary := ramp.Must(lookUp(p.binary))
+	binary := must(lookUp(p.binary))(t)
 	var log bytes.Buffer
 	command := exec.Command(binary, p.args(file)...)
 	command.Stdout, command.Stderr = &log, &log
@@ -181,7 +181,7 @@ func TestAProxyCountsWhatItAnswersItself(t *testing.T) {
 		config := strings.NewReplacer(" :8405", " "+metrics, nginxLog, `"`+log+`"`).Replace(configOf(t, name))
 		proxy, client := startProxy(t, name, config, server.address, server.address)
 		if name == "nginx" {
-			says(t, string(ramp.Must(os.ReadFile("deploy/nginx.mtail"))), "--logs "+nginxLog)
+			says(t, string(must(os.ReadFile("deploy/nginx.mtail"))(t)), "--logs "+nginxLog)
 			_, port, _ := net.SplitHostPort(metrics)
 			mtail := exec.Command("mtail", "--progs", "deploy/nginx.mtail", "--logs", log, "--address", "127.0.0.1",
 				"--port", port)
@@ -234,14 +234,14 @@ func probes(t *testing.T) map[string]func(client *http.Client, url string) bool 
 			} `yaml:"http"`
 		}
 	}
-	check(t, yaml.Unmarshal(ramp.Must(os.ReadFile("deploy/blackbox.yml")), &config))
+	check(t, yaml.Unmarshal(must(os.ReadFile("deploy/blackbox.yml"))(t), &config))
 	list := map[string]func(*http.Client, string) bool{}
 	for name, module := range config.Modules {
 		list[name] = func(client *http.Client, url string) bool {
-			request := ramp.Must(http.NewRequest(cmp.Or(module.HTTP.Method, "GET"), url+ramp.PathAssets, nil))
-			response := ramp.Must(client.Do(request))
+			request := must(http.NewRequest(cmp.Or(module.HTTP.Method, "GET"), url+ramp.PathAssets, nil))(t)
+			response := must(client.Do(request))(t)
 			defer response.Body.Close()
-			body := ramp.Must(io.ReadAll(response.Body))
+			body := must(io.ReadAll(response.Body))(t)
 			succeeds := slices.Contains(module.HTTP.Status, response.StatusCode)
 			for _, pattern := range module.HTTP.NeedsInBody {
 				succeeds = succeeds && regexp.MustCompile(pattern).Match(body)
@@ -276,7 +276,7 @@ func TestAProbeTellsTheGameFromTheProxy(t *testing.T) {
 func TestAProbeSeesAFirewallThatBlocksPOST(t *testing.T) {
 	t.Parallel()
 	game := start(t, "sqlite:"+filepath.Join(t.TempDir(), "game.db"))
-	behind := httputil.NewSingleHostReverseProxy(ramp.Must(url.Parse(game.url)))
+	behind := httputil.NewSingleHostReverseProxy(must(url.Parse(game.url))(t))
 	for _, status := range []int{403, 405} {
 		firewall := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Method != http.MethodGet {
@@ -307,16 +307,16 @@ func replaceAll(t *testing.T, text string, pairs ...string) string {
 // certify writes a key and its certificate to one file.
 func certify(t *testing.T, dir string, life time.Duration) (file string, client *http.Client) {
 	t.Helper()
-	key := ramp.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
+	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(life),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
-	certificate := ramp.Must(x509.CreateCertificate(rand.Reader, &template, &template, key.Public(), key))
-	private := ramp.Must(x509.MarshalPKCS8PrivateKey(key))
+	certificate := must(x509.CreateCertificate(rand.Reader, &template, &template, key.Public(), key))(t)
+	private := must(x509.MarshalPKCS8PrivateKey(key))(t)
 	file = filepath.Join(dir, "tls.pem")
 	text := append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate}),
 		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})...)
 	check(t, os.WriteFile(file, text, 0o600))
-	parsed := ramp.Must(x509.ParseCertificate(certificate))
+	parsed := must(x509.ParseCertificate(certificate))(t)
 	trusted := x509.NewCertPool()
 	trusted.AddCert(parsed)
 	return file, &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted}}}
@@ -324,7 +324,7 @@ func certify(t *testing.T, dir string, life time.Duration) (file string, client 
 
 func configOf(t *testing.T, name string) string {
 	t.Helper()
-	return string(ramp.Must(os.ReadFile(proxies[name].config)))
+	return string(must(os.ReadFile(proxies[name].config))(t))
 }
 
 // backend is a game server whose behavior the tests choose.
@@ -345,7 +345,7 @@ func startBackend(t *testing.T) *backend {
 	b.mode.Store("fine")
 	server := httptest.NewUnstartedServer(b)
 	check(t, server.Listener.Close())
-	server.Listener = ramp.Must(net.Listen("tcp", freeAddress(t))) // nothing else answers there once it is closed
+	server.Listener = must(net.Listen("tcp", freeAddress(t)))(t) // nothing else answers there once it is closed
 	server.Start()
 	t.Cleanup(server.Close)
 	b.address, b.close = server.Listener.Addr().String(), server.Close
@@ -377,7 +377,11 @@ func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "silent":
 		<-r.Context().Done()
 	default:
-		w.WriteHeader(ramp.Must(strconv.Atoi(mode)))
+		status, err := strconv.Atoi(mode)
+		if err != nil {
+			status = http.StatusTeapot
+		}
+		w.WriteHeader(status)
 	}
 }
 
@@ -441,7 +445,7 @@ func TestAProxyNeverEndsAResult(t *testing.T) {
 		}
 		first.mode.Store("502")
 		second.mode.Store("502")
-		wrong := ramp.Must(client.Post(url+"/ramp/Result/", "application/json", strings.NewReader("{}")))
+		wrong := must(client.Post(url+"/ramp/Result/", "application/json", strings.NewReader("{}")))(t)
 		check(t, wrong.Body.Close())
 		equal(t, "with a wrong path", wrong.StatusCode, 500)
 		first.mode.Store("400")
@@ -456,7 +460,7 @@ func TestAProxyNeverEndsAResult(t *testing.T) {
 // The HMAC covers the bytes that the service sent, and the headers identify the
 // player.
 func TestAProxyLeavesTheCallAlone(t *testing.T) {
-	key := ramp.Must(ramp.TextKey(hmacKey))
+	key := must(ramp.TextKey(hmacKey))(t)
 	eachProxy(t, func(t *testing.T, name string) {
 		backend := startBackend(t)
 		url, client := startProxy(t, name, configOf(t, name), backend.address, backend.address)
@@ -472,8 +476,8 @@ func TestAProxyLeavesTheCallAlone(t *testing.T) {
 				if chunked {
 					reader = io.MultiReader(reader) // hides the length from net/http
 				}
-				request := ramp.Must(http.NewRequestWithContext(t.Context(), http.MethodPost,
-					url+ramp.PathResult, reader))
+				request := must(http.NewRequestWithContext(t.Context(), http.MethodPost,
+					url+ramp.PathResult, reader))(t)
 				header := map[string]string{
 					"X-HMAC-SIGNATURE": key.Sign(body), "X-Dapp-Authorization": "Bearer " + token,
 					"x-dapp-sessionid": "session-1", "Content-Type": "application/json", "Accept-Encoding": "gzip",
@@ -481,7 +485,7 @@ func TestAProxyLeavesTheCallAlone(t *testing.T) {
 				for name, value := range header {
 					request.Header.Set(name, value)
 				}
-				response := ramp.Must(client.Do(request))
+				response := must(client.Do(request))(t)
 				response.Body.Close()
 				if response.StatusCode != 200 {
 					t.Fatalf("%s: HTTP %d", what, response.StatusCode)
@@ -514,8 +518,8 @@ func TestARollingDeployLosesNoResult(t *testing.T) {
 		s := login(t, one.url, "alice")
 		mint := func() *ramptest.Order {
 			t.Helper()
-			return ramp.Must(service.Mint(t.Context(), initialize(t, api, item(t, "item_gold", "100")), s,
-				ramp.NewAmount(1), ramptest.TransactionFails()))
+			return must(service.Mint(t.Context(), initialize(t, api, item(t, "item_gold", "100")), s,
+				ramp.NewAmount(1), ramptest.TransactionFails()))(t)
 		}
 		stop := func(p *process) {
 			t.Helper()

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
@@ -22,13 +21,13 @@ func TestTheBooksAreComparedWithTheChain(t *testing.T) {
 	position := filepath.Join(t.TempDir(), "position")
 	s := login(t, i.server.url, "alice")
 	i.mustMint(s)
-	printed := ramp.Must(i.desk("reconcile", "-position", position, "-format", "totals"))
-	rows := ramp.Must(csv.NewReader(strings.NewReader(printed)).ReadAll())
+	printed := must(i.desk("reconcile", "-position", position, "-format", "totals"))(t)
+	rows := must(csv.NewReader(strings.NewReader(printed)).ReadAll())(t)
 	says(t, printed, `"gems","`+token+`","mint","items_taken","item_gem",,10,,,`,
 		`"chain","","`+token+`","mint","tokens_on_chain","",,,1,1000000000000000000,18`)
 	_, err := i.desk("reconcile", "-to", "2100-01-01")
 	says(t, fmt.Sprint(err), "the period is not final: it ends at 2100-01-01T00:00:00Z")
-	ramp.Must(i.desk("reconcile", "-to", rows[1][4]))
+	must(i.desk("reconcile", "-to", rows[1][4]))(t)
 	equal(t, "the log of books of a time that is over", i.logged, "")
 
 	_, err = i.desk("reconcile", "-network", "mainnet", "-token", "0x00000000000000000000000000000000000000aa")
@@ -41,7 +40,7 @@ func TestTheBooksAreComparedWithTheChain(t *testing.T) {
 		says(t, printed, "event_without_order")
 	}
 	var last struct{ To time.Time }
-	check(t, json.Unmarshal(ramp.Must(os.ReadFile(position)), &last))
+	check(t, json.Unmarshal(must(os.ReadFile(position))(t), &last))
 	_, err = i.desk("reconcile", "-position", position) // since the last books
 	says(t, fmt.Sprint(err), "findings: 1")
 
@@ -50,17 +49,17 @@ func TestTheBooksAreComparedWithTheChain(t *testing.T) {
 	stolen := regexp.MustCompile("tx_hash (0x[0-9a-f]{64})").FindStringSubmatch(printed)[1]
 	why := []string{"orders", "decide", "-finding", "event_without_order", "-tx", stolen,
 		"-who", "alice", "-reason", "case 7"}
-	ramp.Must(i.desk(append(why, "-moved", "item_gem=-10")...))
+	must(i.desk(append(why, "-moved", "item_gem=-10")...))(t)
 	says(t, i.logged, "finding decided", "case 7")
-	printed = ramp.Must(i.desk("reconcile", "-format", "totals"))
+	printed = must(i.desk("reconcile", "-format", "totals"))(t)
 	says(t, printed, `"decisions","","","","items_decided","item_gem",,-10,,,`)
 	_, err = i.desk(why...)
 	says(t, fmt.Sprint(err), "alice decided this at ")
-	says(t, ramp.Must(i.desk("orders", "entries")), "case 7", "-10 item_gem")
+	says(t, must(i.desk("orders", "entries"))(t), "case 7", "-10 item_gem")
 	books := &game{database: database{db: handle(t, i.address), dialect: dialects["sqlite"]}}
-	entry := ramp.Must(books.Entries(t.Context(), time.Time{}))[0]
+	entry := must(books.Entries(t.Context(), time.Time{}))(t)[0]
 	equal(t, "an entry twice", books.Add(t.Context(), entry) != nil, true)
-	ramp.Must(i.desk("orders", "decide", "-reverse", entry.ID.String(), "-who", "alice", "-reason", "case 8"))
+	must(i.desk("orders", "decide", "-reverse", entry.ID.String(), "-who", "alice", "-reason", "case 8"))(t)
 	_, err = i.desk("reconcile")
 	says(t, fmt.Sprint(err), "findings: 1")
 
@@ -91,6 +90,6 @@ func TestTheBooksKnowWhatWasSoldBefore(t *testing.T) {
 	later := time.Now().Add(time.Hour).UTC().Format(time.RFC3339)
 	check(t, os.WriteFile(file, []byte(`[{"product": {"name": "former gems", "token": "`+token+`", "mint_fee_bps": 100,
 		"materials": [{"id": "item_gem", "amount": 10}]}, "to": "`+later+`"}]`), 0o600))
-	printed = ramp.Must(i.desk(append(moved, "-sold", file, "-format", "totals")...))
+	printed = must(i.desk(append(moved, "-sold", file, "-format", "totals")...))(t)
 	says(t, printed, `"`+token+`","mint","tokens_moved","",,,0.99,990000000000000000,18`)
 }

@@ -49,13 +49,13 @@ func backupOf(t *testing.T, address string) backup {
 			path = bin + ":" + path
 		}
 		create(t, "pgx", os.Getenv("RAMP_TEST_POSTGRESQL"), name)
-		u := ramp.Must(url.Parse(address))
+		u := must(url.Parse(address))(t)
 		database, u.Path = address, "/"+name
 		restored, b.restored = u.String(), u.String()
 	case "mysql":
 		program = "mariadb-dump"
 		create(t, "mysql", os.Getenv("RAMP_TEST_MYSQL"), name)
-		config := ramp.Must(mysql.ParseDSN(rest))
+		config := must(mysql.ParseDSN(rest))(t)
 		host, port, _ := strings.Cut(config.Addr, ":")
 		options := fmt.Sprintf("[client]\nhost=%s\nport=%s\nuser=%s\npassword=%s\n", host, port, config.User,
 			config.Passwd)
@@ -95,7 +95,7 @@ func TestARestoreIsRepaired(t *testing.T) {
 		p := deploy(t, address, "-any-rate")
 		var current atomic.Pointer[httputil.ReverseProxy]
 		point := func(p *process) {
-			current.Store(httputil.NewSingleHostReverseProxy(ramp.Must(url.Parse(p.url))))
+			current.Store(httputil.NewSingleHostReverseProxy(must(url.Parse(p.url))(t)))
 		}
 		point(p)
 		proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
@@ -109,7 +109,7 @@ func TestARestoreIsRepaired(t *testing.T) {
 			...ramptest.Fault) (*ramptest.Order, error)
 		again := func(place placer, id uuid.UUID) *ramptest.Order {
 			t.Helper()
-			return ramp.Must(place(t.Context(), id, s, ramp.NewAmount(1)))
+			return must(place(t.Context(), id, s, ramp.NewAmount(1)))(t)
 		}
 		place := func(place placer, gold string) *ramptest.Order {
 			t.Helper()
@@ -160,7 +160,7 @@ func TestARestoreIsRepaired(t *testing.T) {
 		point(p)
 		want("after the restore", "989889") // 1000000 - 1 - 10 - 100 - 10000
 		game, store := open(t, copies.restored)
-		orders := ramp.Must(store.SessionOrders(t.Context(), s.ID, ramp.OrderPage{}))
+		orders := must(store.SessionOrders(t.Context(), s.ID, ramp.OrderPage{}))(t)
 		states := map[uuid.UUID]ramp.OrderState{}
 		for _, o := range orders {
 			states[o.UUID] = o.State
@@ -233,8 +233,8 @@ func TestARestoreIsRepaired(t *testing.T) {
 
 		// If the service cannot repeat them, a person makes the effect that the log names.
 		want("before the burn was made by hand", "1400929")
-		ramp.Must(game.db.Exec(
-			"UPDATE inventory SET balance = balance + 2000 WHERE player = 'alice' AND item = 'item_gold'"))
+		must(game.db.Exec(
+			"UPDATE inventory SET balance = balance + 2000 WHERE player = 'alice' AND item = 'item_gold'"))(t)
 		want("at the end", "1402929") // as before the restore
 	})
 }

@@ -58,11 +58,11 @@ func connect(t *testing.T, address string) driver.Connector {
 	scheme, rest, _ := strings.Cut(address, ":")
 	switch scheme {
 	case "sqlite":
-		return ramp.Must(storetest.Connector("sqlite", "file:"+url.PathEscape(rest)+"?_txlock=immediate"))
+		return must(storetest.Connector("sqlite", "file:"+url.PathEscape(rest)+"?_txlock=immediate"))(t)
 	case "mysql":
-		config := ramp.Must(mysql.ParseDSN(rest))
+		config := must(mysql.ParseDSN(rest))(t)
 		config.Logger = &mysql.NopLogger{} // it would log every connection that breaks
-		return ramp.Must(mysql.NewConnector(config))
+		return must(mysql.NewConnector(config))(t)
 	}
-	return ramp.Must(storetest.Connector("pgx", address))
+	return must(storetest.Connector("pgx", address))(t)
 }

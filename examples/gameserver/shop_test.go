@@ -40,8 +40,8 @@ func TestAClosedShopDeclinesNewOrdersOnEveryServer(t *testing.T) {
 		alice := login(t, first.url, "alice")
 		gold := item(t, "item_gold", "100")
 		fails, waits := initialize(t, client, gold), initialize(t, client, gold)
-		before := ramp.Must(service.Mint(t.Context(), fails, alice, ramp.NewAmount(1), ramptest.TransactionFails()))
-		ramp.Must(service.Mint(t.Context(), waits, alice, ramp.NewAmount(1), ramptest.StaysPending()))
+		before := must(service.Mint(t.Context(), fails, alice, ramp.NewAmount(1), ramptest.TransactionFails()))(t)
+		must(service.Mint(t.Context(), waits, alice, ramp.NewAmount(1), ramptest.StaysPending()))(t)
 		burn := initialize(t, client, gold)
 
 		if printed := turn(t, "close", address); !strings.HasPrefix(printed,
@@ -76,7 +76,7 @@ func TestAClosedShopDeclinesNewOrdersOnEveryServer(t *testing.T) {
 		equal(t, "decisions", len(decided.FindAllString(said(t, "decisions", "-db", address), -1)), 3)
 
 		game, _ := open(t, address)
-		ramp.Must(game.db.ExecContext(t.Context(), "DELETE FROM shop"))
+		must(game.db.ExecContext(t.Context(), "DELETE FROM shop"))(t)
 		if _, _, err := desk(t, nil, "close", "-db", address, "-who", "alice", "-reason", "case 17"); err == nil {
 			t.Error("a shop without its row was called closed")
 		}

@@ -15,7 +15,7 @@ const swordToken = "0x0000000000000000000000000000000000005b0d"
 // swordsOf returns the IDs of the swords that a player can use.
 func swordsOf(t *testing.T, db *sql.DB, player string) (ids []string) {
 	t.Helper()
-	rows := ramp.Must(db.Query("SELECT id FROM swords WHERE order_id = '' AND player = '" + player + "' ORDER BY id"))
+	rows := must(db.Query("SELECT id FROM swords WHERE order_id = '' AND player = '" + player + "' ORDER BY id"))(t)
 	defer rows.Close()
 	for rows.Next() {
 		var id string
@@ -46,9 +46,9 @@ func TestASwordIsSetAsideForItsOrder(t *testing.T) {
 		start := func(n int64) uuid.UUID { // the amounts of this service are those of the whole order
 			t.Helper()
 			item := ramp.Item{ID: "item_sword", Amount: ramp.NewAmount(n), IconURL: "sword.png", IsNonFungible: true}
-			return ramp.Must(client.Initialize(t.Context(), ramp.InitializeRequest{Intent: ramp.InitializeIntent{
+			return must(client.Initialize(t.Context(), ramp.InitializeRequest{Intent: ramp.InitializeIntent{
 				Network: ramp.Testnet, ProjectID: "project", Token: swordToken, Materials: []ramp.Item{item},
-				Outputs: []ramp.Item{item}}})).UUID
+				Outputs: []ramp.Item{item}}}))(t).UUID
 		}
 		is := func(player string, want ...string) {
 			t.Helper()
@@ -57,14 +57,14 @@ func TestASwordIsSetAsideForItsOrder(t *testing.T) {
 			}
 		}
 
-		order := ramp.Must(service.Mint(t.Context(), start(1), alice, ramp.NewAmount(1), ramptest.ValidateOtherRate(),
-			ramptest.TransactionFails(), ramptest.TransactionType(7)))
+		order := must(service.Mint(t.Context(), start(1), alice, ramp.NewAmount(1), ramptest.ValidateOtherRate(),
+			ramptest.TransactionFails(), ramptest.TransactionType(7)))(t)
 		is("alice", before[1])
 		check(t, service.Deliver(t.Context(), order, ramptest.Failed))
 		check(t, service.Deliver(t.Context(), order, ramptest.Failed))
 		is("alice", before...)
 
-		order = ramp.Must(service.Mint(t.Context(), start(2), alice, ramp.NewAmount(2)))
+		order = must(service.Mint(t.Context(), start(2), alice, ramp.NewAmount(2)))(t)
 		check(t, service.Deliver(t.Context(), order, ramptest.Succeeded))
 		is("alice")
 		var token string
@@ -73,13 +73,13 @@ func TestASwordIsSetAsideForItsOrder(t *testing.T) {
 			t.Error("the game does not know which token the sword is")
 		}
 
-		order = ramp.Must(service.Burn(t.Context(), start(1), alice, ramp.NewAmount(1)))
+		order = must(service.Burn(t.Context(), start(1), alice, ramp.NewAmount(1)))(t)
 		check(t, service.Deliver(t.Context(), order, ramptest.Succeeded))
 		is("alice", before[0])
 
 		// Bob's wallet holds a token that this game did not mint.
 		bob := login(t, p.url, "bob")
-		order = ramp.Must(service.Burn(t.Context(), start(1), bob, ramp.NewAmount(1)))
+		order = must(service.Burn(t.Context(), start(1), bob, ramp.NewAmount(1)))(t)
 		check(t, service.Deliver(t.Context(), order, ramptest.Succeeded))
 		if got := swordsOf(t, db, "bob"); len(got) != 3 || !slices.Contains(got, order.UUID.String()+"/0") {
 			t.Errorf("bob owns %q", got)

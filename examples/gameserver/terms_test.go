@@ -56,7 +56,7 @@ func TestAPlayerDecidesNothing(t *testing.T) {
 
 func amount(t *testing.T, text string) ramp.Amount {
 	t.Helper()
-	return ramp.Must(ramp.ParseAmount(text))
+	return must(ramp.ParseAmount(text))(t)
 }
 
 func countOrders(t *testing.T, address string) (n int) {
@@ -115,7 +115,7 @@ func TestAPriceChangesServerByServer(t *testing.T) {
 
 	game, store := open(t, "sqlite:"+filepath.Join(t.TempDir(), "game.db"))
 	game.anyPage = true
-	key, signer := ramp.Must(ramp.TextKey(hmacKey)), ramp.Must(ramp.NewKeySigner(validatorKey))
+	key, signer := must(ramp.TextKey(hmacKey))(t), must(ramp.NewKeySigner(validatorKey))(t)
 	var current atomic.Pointer[ramp.Handler]
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		current.Load().ServeHTTP(w, r)
@@ -125,7 +125,7 @@ func TestAPriceChangesServerByServer(t *testing.T) {
 	alice := loggedIn(t, game, "alice")
 	terms := func(v version) *ramp.Terms {
 		config := ramp.TermsConfig{ProjectID: "project", Network: ramp.Testnet, Products: price(v[0])}
-		terms := ramp.Must(ramp.NewTerms(config))
+		terms := must(ramp.NewTerms(config))(t)
 		for _, gold := range v[1:] {
 			check(t, terms.Replace(price(gold), 24*time.Hour))
 		}
@@ -134,12 +134,12 @@ func TestAPriceChangesServerByServer(t *testing.T) {
 	// accepts returns the prices that a server accepts.
 	accepts := func(v version) (mints, burns []int64) {
 		config := ramp.HandlerConfig{Players: game, Store: store, Terms: terms(v), Key: key, Signer: signer}
-		current.Store(ramp.Must(ramp.NewHandler(config)))
+		current.Store(must(ramp.NewHandler(config))(t))
 		for _, gold := range []int64{100, 200} {
 			for d, accepted := range map[ramp.Direction]*[]int64{ramp.Mint: &mints, ramp.Burn: &burns} {
 				config := ramp.ClientConfig{URL: service.URL(), Key: key, Terms: terms(version{gold})}
-				client := ramp.Must(ramp.NewClient(config))
-				started := ramp.Must(client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gold"}))
+				client := must(ramp.NewClient(config))(t)
+				started := must(client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gold"}))(t)
 				order := service.Mint
 				if d == ramp.Burn {
 					order = service.Burn

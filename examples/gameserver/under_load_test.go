@@ -73,11 +73,11 @@ func TestIncidentsUnderLoad(t *testing.T) {
 	db, admin := handle(t, u.database), handle(t, needs(t, "RAMP_TEST_POSTGRESQL"))
 	fails := func(when, condition string) (begin, end func()) {
 		return func() {
-			ramp.Must(db.Exec("CREATE FUNCTION fails() RETURNS trigger AS $$ BEGIN IF " + condition +
-				" THEN RAISE EXCEPTION 'this row cannot be written'; END IF; RETURN NEW; END $$ LANGUAGE plpgsql"))
-			ramp.Must(db.Exec("CREATE TRIGGER fails BEFORE " + when +
-				" ON ramp_orders FOR EACH ROW EXECUTE FUNCTION fails()"))
-		}, func() { ramp.Must(db.Exec("DROP FUNCTION fails CASCADE")) }
+			must(db.Exec("CREATE FUNCTION fails() RETURNS trigger AS $$ BEGIN IF " + condition +
+				" THEN RAISE EXCEPTION 'this row cannot be written'; END IF; RETURN NEW; END $$ LANGUAGE plpgsql"))(t)
+			must(db.Exec("CREATE TRIGGER fails BEFORE " + when +
+				" ON ramp_orders FOR EACH ROW EXECUTE FUNCTION fails()"))(t)
+		}, func() { must(db.Exec("DROP FUNCTION fails CASCADE"))(t) }
 	}
 	const second = "current_setting('application_name') = 'second'"
 	type switches func() (begin, end func())
@@ -101,10 +101,10 @@ func TestIncidentsUnderLoad(t *testing.T) {
 			func() (begin, end func()) { return fails("UPDATE", second) }},
 		{"the database cannot be reached", "RampUnreachable database", 5, func() (begin, end func()) {
 			return func() {
-				ramp.Must(admin.Exec("ALTER DATABASE " + u.name + " ALLOW_CONNECTIONS false"))
+				must(admin.Exec("ALTER DATABASE " + u.name + " ALLOW_CONNECTIONS false"))(t)
 				const end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1"
-				ramp.Must(admin.Exec(end, u.name))
-			}, func() { ramp.Must(admin.Exec("ALTER DATABASE " + u.name + " ALLOW_CONNECTIONS true")) }
+				must(admin.Exec(end, u.name))(t)
+			}, func() { must(admin.Exec("ALTER DATABASE " + u.name + " ALLOW_CONNECTIONS true"))(t) }
 		}},
 		// A scrape waits 5 seconds for the node, longer than the half second of this Prometheus.
 		{"the node does not answer", "RampNodeStuck", 5 + 10, func() (begin, end func()) {
@@ -151,7 +151,7 @@ func startNight(t *testing.T) *underLoad {
 	u.name = "game_" + strings.ReplaceAll(uuid.NewString(), "-", "")[:12]
 	u.wrong.Store(&wrong{})
 	create(t, "pgx", needs(t, "RAMP_TEST_POSTGRESQL"), u.name)
-	address := ramp.Must(url.Parse(needs(t, "RAMP_TEST_POSTGRESQL")))
+	address := must(url.Parse(needs(t, "RAMP_TEST_POSTGRESQL")))(t)
 	address.Path = "/" + u.name
 	u.database = address.String()
 	migrated(t, u.database)
@@ -173,9 +173,8 @@ func startNight(t *testing.T) *underLoad {
 		Client: u.client, Networks: map[ramp.Network]uint64{ramp.Testnet: 1112},
 		Books: ramptest.BooksOff, NoThief: true,
 		Schedule: slices.Repeat([]time.Duration{5 * time.Second}, 100), Desk: ramptest.Desk{Speed: 1}})
-	node := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
-		r.Out.URL = ramp.Must(url.Parse(u.service.RPCURL(ramp.Testnet)))
-	}}
+	ownNode := must(url.Parse(u.service.RPCURL(ramp.Testnet)))(t)
+	node := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.Out.URL = ownNode }}
 	switched := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if u.nodeDown.Load() {
 			panic(http.ErrAbortHandler)
@@ -211,10 +210,10 @@ func (u *underLoad) startHAProxy(life time.Duration) {
 		_ = u.haproxy.Process.Kill()
 		_ = u.haproxy.Wait()
 	}
-	authorities := ramp.Must(os.OpenFile(filepath.Join(u.files, "ca.pem"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600))
-	_ = ramp.Must(authorities.Write(ramp.Must(os.ReadFile(certificate))))
+	authorities := must(os.OpenFile(filepath.Join(u.files, "ca.pem"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600))(u.T)
+	_ = must(authorities.Write(must(os.ReadFile(certificate))(u.T)))(u.T)
 	check(u.T, authorities.Close())
-	u.haproxy = exec.Command(ramp.Must(lookUp("haproxy")), "-f", filepath.Join(u.files, "haproxy.cfg"), "-db")
+	u.haproxy = exec.Command(must(lookUp("haproxy"))(u.T), "-f", filepath.Join(u.files, "haproxy.cfg"), "-db")
 	check(u.T, u.haproxy.Start())
 	await(u.T, func() bool { return listens(strings.TrimPrefix(u.proxy, "https://")) },
 		func() string { return "HAProxy does not listen" })
@@ -231,19 +230,19 @@ func (u *underLoad) startPrometheus() {
 		return file
 	}
 	var modules map[string]map[string]map[string]any
-	check(u.T, yaml.Unmarshal(ramp.Must(os.ReadFile("deploy/blackbox.yml")), &modules))
+	check(u.T, yaml.Unmarshal(must(os.ReadFile("deploy/blackbox.yml"))(u.T), &modules))
 	for _, module := range modules["modules"] {
 		module["http"].(map[string]any)["tls_config"] = map[string]any{"ca_file": filepath.Join(u.files, "ca.pem")}
 	}
-	blackbox := write("blackbox.yml", string(ramp.Must(yaml.Marshal(modules))))
+	blackbox := write("blackbox.yml", string(must(yaml.Marshal(modules))(u.T)))
 
-	shipped := string(ramp.Must(os.ReadFile("deploy/alerts.yaml")))
+	shipped := string(must(os.ReadFile("deploy/alerts.yaml"))(u.T))
 	rules := strings.NewReplacer("[1d]", "[24h]", "[14d]", "[336h]").Replace(shipped)
 	duration := regexp.MustCompile(`(\[|offset |for: )(\d+)([mh])`)
 	write("alerts.yaml", duration.ReplaceAllStringFunc(rules, func(found string) string {
 		return found[:len(found)-1] + map[byte]string{'m': "s", 'h': "m"}[found[len(found)-1]]
 	}))
-	config := replaceAll(u.T, string(ramp.Must(os.ReadFile("deploy/prometheus.yml"))), "30s", "500ms",
+	config := replaceAll(u.T, string(must(os.ReadFile("deploy/prometheus.yml"))(u.T)), "30s", "500ms",
 		"game-1:9090", u.metrics[0], "game-2:9090", u.metrics[1], "haproxy:8405", u.metrics[2], "nginx:3903", unused,
 		"blackbox:9115", probe, "https://game.example.com", u.proxy)
 	for _, command := range []*exec.Cmd{
@@ -288,7 +287,7 @@ func (u *underLoad) startTrade() {
 // trade lets a player ask for an order, and the service call the game.
 func (u *underLoad) trade(s ramp.Session, n int) {
 	w := u.wrong.Load()
-	asked := ramp.Must(json.Marshal(map[string]string{"sessionId": s.ID, "accessToken": s.Token.Reveal()}))
+	asked := must(json.Marshal(map[string]string{"sessionId": s.ID, "accessToken": s.Token.Reveal()}))(u.T)
 	response, err := u.client.Post(u.proxy+"/exchange", "application/json", bytes.NewReader(asked))
 	if err != nil {
 		return
@@ -327,7 +326,7 @@ func (u *underLoad) firing() (list []string) {
 			}
 		}
 	}
-	response := ramp.Must(http.Get(u.watch + "/api/v1/alerts"))
+	response := must(http.Get(u.watch + "/api/v1/alerts"))(u.T)
 	defer response.Body.Close()
 	check(u.T, json.NewDecoder(response.Body).Decode(&answer))
 	for _, alert := range answer.Data.Alerts {
@@ -387,7 +386,7 @@ func (u *underLoad) quiet(before string) {
 func (u *underLoad) cashOut() {
 	u.Helper()
 	thief := login(u.T, u.servers[0].url, "thief")
-	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: u.service.URL(), Key: ramp.Must(ramp.TextKey(hmacKey))}))
+	client := must(ramp.NewClient(ramp.ClientConfig{URL: u.service.URL(), Key: must(ramp.TextKey(hmacKey))(u.T)}))(u.T)
 	var all sync.WaitGroup
 	var accepted, rejected atomic.Int64
 	begin := time.Now()

@@ -24,7 +24,7 @@ func open(t *testing.T, address string) (*game, *rampsql.Store) {
 
 func loggedIn(t *testing.T, g *game, player string) ramp.Session {
 	t.Helper()
-	return ramp.Must(g.login(t.Context(), player))
+	return must(g.login(t.Context(), player))(t)
 }
 
 // binds reports whether a session may use a wallet.
@@ -53,10 +53,10 @@ func TestAWalletBelongsToThePlayerWhoNamesItFirst(t *testing.T) {
 		} {
 			if n == 0 {
 				equal(t, "whether looking binds a wallet",
-					ramp.Must(game.ownsWallet(t.Context(), bob.ID, first)), false)
+					must(game.ownsWallet(t.Context(), bob.ID, first))(t), false)
 			}
 			equal(t, fmt.Sprint("step ", n), binds(t, game, step.session, step.wallet), step.may)
-			owns := ramp.Must(game.ownsWallet(t.Context(), step.session.ID, step.wallet))
+			owns := must(game.ownsWallet(t.Context(), step.session.ID, step.wallet))(t)
 			equal(t, fmt.Sprint("what a look says after step ", n), owns, step.may)
 		}
 		for _, wallet := range []common.Address{first, common.HexToAddress("0xC1")} {
@@ -118,15 +118,15 @@ func TestAMigrationBindsTheWalletsOfOrdersThatWait(t *testing.T) {
 					From: []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: wallet.Hex(), Amount: ramp.NewAmount(1)}},
 					To:   []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: itemGold, Amount: ramp.NewAmount(1)}}}}
 			at := begin.Add(time.Duration(minutes) * time.Minute)
-			return ramp.Must(store.Update(t.Context(), r.UUID, ramp.Accept(s, r, at))).Order
+			return must(store.Update(t.Context(), r.UUID, ramp.Accept(s, r, at)))(t).Order
 		}
 		wallet := func(n byte) common.Address { return common.Address{0: 0xAB, 19: n} }
 		order(victim, wallet(1), 1) // waits
 		order(thief, wallet(1), 2)  // so does that of the thief, who was later
 		order(other, wallet(2), 3)
 		ended := order(victim, wallet(3), 0)
-		ramp.Must(store.Update(t.Context(), ended.UUID, ramp.Abandon("test", begin)))
-		ramp.Must(game.db.Exec("DELETE FROM wallets")) // no server of before has known any
+		must(store.Update(t.Context(), ended.UUID, ramp.Abandon("test", begin)))(t)
+		must(game.db.Exec("DELETE FROM wallets"))(t) // no server of before has known any
 		check(t, game.bindWallet(t.Context(), victim, wallet(4)))
 
 		open(t, address) // migrates

@@ -144,33 +144,33 @@ func database(t *testing.T) (address string, db *sql.DB) {
 		t.Skip("*** NOT TESTED: RAMP_TEST_POSTGRESQL is not set: run internal/test/databases go test ***")
 	}
 	name := "nakama_" + strings.ReplaceAll(uuid.NewString(), "-", "")[:12]
-	u := ramp.Must(url.Parse(admin))
+	u := must(url.Parse(admin))(t)
 	if os.Getenv(envNakama) != "" {
 		return migrated(t, u, name)
 	}
 	query := u.Query()
 	query.Set("search_path", name)
 	u.RawQuery = query.Encode()
-	db = ramp.Must(sql.Open("pgx", u.String()))
-	ramp.Must(db.Exec("CREATE SCHEMA " + name))
+	db = must(sql.Open("pgx", u.String()))(t)
+	must(db.Exec("CREATE SCHEMA " + name))(t)
 	t.Cleanup(func() {
-		ramp.Must(db.Exec("DROP SCHEMA " + name + " CASCADE"))
+		must(db.Exec("DROP SCHEMA " + name + " CASCADE"))(t)
 		check(t, db.Close())
 	})
-	ramp.Must(db.Exec(tables))
+	must(db.Exec(tables))(t)
 	return u.String(), db
 }
 
 // migrated returns a new database with the tables of the real Nakama.
 func migrated(t *testing.T, u *url.URL, name string) (address string, db *sql.DB) {
 	t.Helper()
-	admin := ramp.Must(sql.Open("pgx", u.String()))
-	ramp.Must(admin.Exec("CREATE DATABASE " + name))
+	admin := must(sql.Open("pgx", u.String()))(t)
+	must(admin.Exec("CREATE DATABASE " + name))(t)
 	u.Path = "/" + name
-	db = ramp.Must(sql.Open("pgx", u.String()))
+	db = must(sql.Open("pgx", u.String()))(t)
 	t.Cleanup(func() {
 		check(t, db.Close())
-		ramp.Must(admin.Exec("DROP DATABASE " + name + " WITH (FORCE)"))
+		must(admin.Exec("DROP DATABASE " + name + " WITH (FORCE)"))(t)
 		check(t, admin.Close())
 	})
 	out, err := exec.Command(os.Getenv(envNakama)+"/nakama", "migrate", "up", "--database.address",
@@ -211,11 +211,11 @@ func start(t *testing.T, database string) *nakama {
 		t.Cleanup(n.kill)
 		return n
 	}
-	listener := ramp.Must(net.Listen("tcp", "127.0.0.1:0"))
+	listener := must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { check(t, listener.Close()) })
 	n := &nakama{t: t, args: os.Args[:1], env: []string{envServe + "=" + database, envService + "=http://127.0.0.1:1"},
 		url: "http://" + listener.Addr().String()}
-	n.listener = ramp.Must(listener.(*net.TCPListener).File())
+	n.listener = must(listener.(*net.TCPListener).File())(t)
 	t.Cleanup(func() { check(t, n.listener.Close()) })
 	n.run()
 	t.Cleanup(n.kill)
@@ -228,7 +228,7 @@ func (n *nakama) run() {
 	if n.listener != nil {
 		n.process.ExtraFiles = []*os.File{n.listener}
 	}
-	ramp.Must(n.process.StdinPipe())
+	must(n.process.StdinPipe())(n.t)
 	check(n.t, n.process.Start())
 }
 
@@ -271,8 +271,8 @@ func TestTheJudgeFindsNothing(t *testing.T) {
 	address, db := database(t)
 	n := start(t, address)
 	check(t, n.await(t.Context()))
-	key := ramp.Must(ramp.TextKey(hmacText))
-	signer := ramp.Must(ramp.NewKeySigner(validatorKey))
+	key := must(ramp.TextKey(hmacText))(t)
+	signer := must(ramp.NewKeySigner(validatorKey))(t)
 	conformance.Test(t,
 		conformance.Server{URL: n.url, AssetsPath: "/ramp/assets", ValidatePath: "/ramp/validate",
 			ResultPath: "/ramp/result",
@@ -288,7 +288,7 @@ func TestTheJudgeFindsNothing(t *testing.T) {
 func TestOrdersBesideNakamasWalletUpdatesAndKills(t *testing.T) {
 	address, db := database(t)
 	db.SetMaxOpenConns(12)
-	ramp.Must(db.Exec(rampsql.PostgreSQL.Schema()))
+	must(db.Exec(rampsql.PostgreSQL.Schema()))(t)
 	var mu sync.Mutex
 	updated := map[string]int64{} // by user
 	ended := make(chan error)
@@ -374,17 +374,17 @@ func TestAPlayerTrades(t *testing.T) {
 		t.Skip("this test stands for Nakama itself")
 	}
 	_, db := database(t)
-	key := ramp.Must(ramp.TextKey(hmacText))
-	signer := ramp.Must(ramp.NewKeySigner(validatorKey))
+	key := must(ramp.TextKey(hmacText))(t)
+	signer := must(ramp.NewKeySigner(validatorKey))(t)
 	game := httptest.NewUnstartedServer(nil) // its address is known, and the service needs it
 	t.Cleanup(game.Close)
 	service := ramptest.Start(t,
 		ramptest.Config{Key: key, Validator: signer.Address(), Game: "http://" + game.Listener.Addr().String(),
 			AssetsPath: "/ramp/assets", ValidatePath: "/ramp/validate", ResultPath: "/ramp/result"})
-	h := ramp.Must(newHost(t.Context(), db, service.URL()))
+	h := must(newHost(t.Context(), db, service.URL()))(t)
 	game.Config.Handler = h.mux
 	game.Start()
-	s := ramp.Must(login(t.Context(), db, 100))
+	s := must(login(t.Context(), db, 100))(t)
 	rpc := func(user, payload string) (string, error) {
 		//lint:ignore SA1029 Nakama's keys are texts
 		return h.rpc["ramp_exchange"](context.WithValue(t.Context(), runtime.RUNTIME_CTX_USER_ID, user), nil, db,
@@ -395,13 +395,13 @@ func TestAPlayerTrades(t *testing.T) {
 			t.Errorf("user %q and %s: %s", user, payload, answer)
 		}
 	}
-	answer := ramp.Must(rpc(s.ID, `{"product":"gold"}`))
+	answer := must(rpc(s.ID, `{"product":"gold"}`))(t)
 	var page struct{ URL string }
 	check(t, json.Unmarshal([]byte(answer), &page))
-	at := ramp.Must(url.Parse(page.URL))
-	id := ramp.Must(uuid.Parse(at.Query().Get("uuid")))
+	at := must(url.Parse(page.URL))(t)
+	id := must(uuid.Parse(at.Query().Get("uuid")))(t)
 	session := ramp.Session{ID: at.Query().Get("sessionId"), Token: ramp.NewAccessToken(at.Query().Get("accessToken"))}
-	ramp.Must(service.Mint(t.Context(), id, session, ramp.NewAmount(3), ramptest.ResultTwice()))
+	must(service.Mint(t.Context(), id, session, ramp.NewAmount(3), ramptest.ResultTwice()))(t)
 	service.Advance(time.Minute)
 	var gold int64
 	check(t, db.QueryRow("SELECT (wallet->>'gold')::bigint FROM users WHERE id = $1", s.ID).Scan(&gold))
@@ -410,7 +410,7 @@ func TestAPlayerTrades(t *testing.T) {
 	}
 
 	// The page of a user who is banned meanwhile has not expired.
-	ramp.Must(db.Exec("UPDATE users SET disable_time = now() WHERE id = $1", s.ID))
+	must(db.Exec("UPDATE users SET disable_time = now() WHERE id = $1", s.ID))(t)
 	if err := (players{db}).Authenticate(t.Context(), s); err == nil {
 		t.Error("a banned user trades")
 	}
@@ -419,11 +419,11 @@ func TestAPlayerTrades(t *testing.T) {
 // Only a mint may be refused. A chargeback may leave a debt while an order waits.
 func TestAGrantNeverFails(t *testing.T) {
 	_, db := database(t)
-	ramp.Must(db.Exec(rampsql.PostgreSQL.Schema() + schema))
-	s := ramp.Must(login(t.Context(), db, -500))
+	must(db.Exec(rampsql.PostgreSQL.Schema() + schema))(t)
+	s := must(login(t.Context(), db, -500))(t)
 	gold := []ramp.AssetAmount{{ID: "gold", Amount: ramp.NewAmount(300)}}
 	move := func(kind ramp.EffectKind) error {
-		tx := ramp.Must(db.Begin())
+		tx := must(db.Begin())(t)
 		defer func() { _ = tx.Rollback() }()
 		step := ramp.Step{Order: ramp.Order{UUID: uuid.New(), SessionID: s.ID, State: ramp.OrderFailed, Assets: gold},
 			Effect: ramp.Effect{Kind: kind, Assets: gold}, New: true}
@@ -438,13 +438,25 @@ func TestAGrantNeverFails(t *testing.T) {
 	if err := move(ramp.Take); !errors.As(err, &rejection) || rejection.Code != "INVALID_BALANCE" {
 		t.Errorf("a mint beyond the balance: %v", err)
 	}
-	player := ramp.Must(players{db}.Assets(t.Context(), s))
+	player := must(players{db}.Assets(t.Context(), s))(t)
 	if shown := player.Assets[0].Balance; shown.String() != "100" {
 		t.Errorf("%s gold are shown instead of 100", shown)
 	}
-	ramp.Must(db.Exec(`UPDATE users SET wallet = '{"gold":-1}' WHERE id = $1`, s.ID))
-	player = ramp.Must(players{db}.Assets(t.Context(), s))
+	must(db.Exec(`UPDATE users SET wallet = '{"gold":-1}' WHERE id = $1`, s.ID))(t)
+	player = must(players{db}.Assets(t.Context(), s))(t)
 	if shown := player.Assets[0].Balance; shown.String() != "0" {
 		t.Errorf("a debt is shown as %s gold", shown)
+	}
+}
+
+// must returns a function that returns value to a test, or ends the test if err is not nil:
+// must(os.ReadFile(path))(t).
+func must[T any](value T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
 	}
 }

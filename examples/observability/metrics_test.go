@@ -58,7 +58,7 @@ func TestMetricsFollowTheConventions(t *testing.T) {
 	var all metricdata.ResourceMetrics
 	check(t, reader.Collect(t.Context(), &all))
 	const post = "http.request.method=POST http.response.status_code="
-	peer := " server.address=" + ramp.Must(url.Parse(s.service.URL())).Hostname() + " server.port=443"
+	peer := " server.address=" + must(url.Parse(s.service.URL()))(t).Hostname() + " server.port=443"
 	want := map[string]map[string]uint64{
 		"http.server.request.duration in s": {
 			post + "200 http.route=/api/validate url.scheme=https":                   3,
@@ -124,7 +124,7 @@ func TestMetricsFeedTheDashboard(t *testing.T) {
 	spans := tracetest.NewInMemoryExporter()
 	traces := Traces(trace.NewTracerProvider(trace.WithSyncer(spans)))
 	registry := prometheus.NewRegistry()
-	provider := metric.NewMeterProvider(metric.WithReader(ramp.Must(exporter.New(exporter.WithRegisterer(registry)))))
+	provider := metric.NewMeterProvider(metric.WithReader(must(exporter.New(exporter.WithRegisterer(registry)))(t)))
 	exported := httptest.NewServer(promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
 	t.Cleanup(exported.Close)
 	query := startPrometheus(t, exported.Listener.Addr().String())
@@ -167,7 +167,7 @@ func TestMetricsFeedTheDashboard(t *testing.T) {
 	}
 
 	// The alerts about calls select series that are there before anything goes wrong.
-	alerts := ramp.Must(os.ReadFile("../gameserver/deploy/alerts.yaml"))
+	alerts := must(os.ReadFile("../gameserver/deploy/alerts.yaml"))(t)
 	selector := regexp.MustCompile(`ramp_(webhook|client|order|clock)_[a-z_]+(\{[^}]*\})?`)
 	selectors := selector.FindAllString(string(alerts), -1)
 	if len(selectors) == 0 {
@@ -226,11 +226,11 @@ func startPrometheus(t *testing.T, target string) func(path string, values url.V
 	if err != nil {
 		t.Skip("*** NOT TESTED: prometheus is not installed ***")
 	}
-	free := ramp.Must(net.Listen("tcp", "127.0.0.1:0"))
+	free := must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	address := free.Addr().String()
 	check(t, free.Close())
 	folder := t.TempDir()
-	rules := ramp.Must(filepath.Abs("../gameserver/deploy/alerts.yaml"))
+	rules := must(filepath.Abs("../gameserver/deploy/alerts.yaml"))(t)
 	config := fmt.Sprintf("global: {scrape_interval: 200ms, scrape_timeout: 200ms, evaluation_interval: 200ms}\n"+
 		"rule_files: [%q]\nscrape_configs: [{job_name: gameserver, static_configs: [{targets: [%q]}]}]\n",
 		rules, target)
@@ -255,7 +255,7 @@ func startPrometheus(t *testing.T, target string) func(path string, values url.V
 		}
 		defer answer.Body.Close()
 		var got struct{ Data json.RawMessage }
-		body := ramp.Must(io.ReadAll(answer.Body))
+		body := must(io.ReadAll(answer.Body))(t)
 		if json.Unmarshal(body, &got) != nil {
 			return nil
 		}
@@ -268,4 +268,16 @@ func startPrometheus(t *testing.T, target string) func(path string, values url.V
 		return vector.Result
 	}
 	return query
+}
+
+// must returns a function that returns value to a test, or ends the test if err is not nil:
+// must(os.ReadFile(path))(t).
+func must[T any](value T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
+	}
 }

@@ -37,8 +37,8 @@ func (players) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
 // newStudio starts one, with an observer of the handler and one of each client, which calls a URL.
 func newStudio(t *testing.T, observer func(peer string) ramp.Observer) *studio {
 	t.Helper()
-	key := ramp.Must(ramp.TextKey("key of the console"))
-	signer := ramp.Must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
+	key := must(ramp.TextKey("key of the console"))(t)
+	signer := must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))(t)
 	store := &ramp.MemoryStore{Apply: func(_ context.Context, step ramp.Step) error {
 		if step.Order.State == ramp.OrderAccepted && step.Order.Assets[0].Amount.Cmp(ramp.NewAmount(1000)) > 0 {
 			return ramp.Reject("INVALID_BALANCE")
@@ -50,14 +50,14 @@ func newStudio(t *testing.T, observer func(peer string) ramp.Observer) *studio {
 		ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Handler: http.NotFoundHandler(),
 			Books: ramptest.BooksOff}) // the game of these tests has no balances
 	node := service.RPCURL(ramp.Testnet)
-	chain := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: node, ChainID: 7002, HTTPClient: service.Client(),
-		Observer: observer(node)}))
-	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: players{}, Store: store, Key: key,
+	chain := must(ramp.NewRPC(ramp.RPCConfig{URL: node, ChainID: 7002, HTTPClient: service.Client(),
+		Observer: observer(node)}))(t)
+	handler := must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: players{}, Store: store, Key: key,
 		Signer: signer, Confirm: rampproof.Confirmed(chain, 1), Observer: observer(""),
-		OnConflict: func(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil }}))
+		OnConflict: func(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil }}))(t)
 	service.SetHandler(handler)
-	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, HTTPClient: service.Client(),
-		Observer: observer(service.URL())}))
+	client := must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, HTTPClient: service.Client(),
+		Observer: observer(service.URL())}))(t)
 	return &studio{t, service, client}
 }
 
@@ -70,12 +70,12 @@ func gold(amount int64) ramp.InitializeRequest {
 
 func (s *studio) initialize(amount int64) uuid.UUID {
 	s.Helper()
-	return ramp.Must(s.client.Initialize(s.Context(), gold(amount))).UUID
+	return must(s.client.Initialize(s.Context(), gold(amount)))(s.T).UUID
 }
 
 func (s *studio) mint(amount int64, faults ...ramptest.Fault) *ramptest.Order {
 	s.Helper()
-	order := ramp.Must(s.service.Mint(s.Context(), s.initialize(amount), session, ramp.NewAmount(1), faults...))
+	order := must(s.service.Mint(s.Context(), s.initialize(amount), session, ramp.NewAmount(1), faults...))(s.T)
 	s.service.Advance(time.Minute)
 	return order
 }

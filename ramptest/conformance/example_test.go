@@ -8,6 +8,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/ramptest/conformance"
 )
 
@@ -16,7 +17,7 @@ func ExampleTest() {
 	TestServer := func(t *testing.T) {
 		conformance.Test(t, conformance.Server{
 			URL:       "http://127.0.0.1:8080",
-			Key:       ramp.Must(ramp.TextKey(os.Getenv("RAMP_HMAC_KEY"))),
+			Key:       must.Get(ramp.TextKey(os.Getenv("RAMP_HMAC_KEY")))(t),
 			Validator: common.HexToAddress("0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb"),
 			ProjectID: "project-1",
 			Player:    login,

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/internal/api"
 )
@@ -144,7 +145,7 @@ func TestAClientIsTheEmulator(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := &emulator{answer: test.answer}
 			c := dial(t, e)
-			answer := ramp.Must(test.call(t.Context(), c))
+			answer := must.Get(test.call(t.Context(), c))(t)
 			assert.Equal(t, test.asked, e.asked)
 			assert.Equal(t, test.answer, answer)
 

@@ -43,7 +43,7 @@ type service struct {
 }
 
 func newService(t *testing.T) *service {
-	key := ramp.Must(crypto.GenerateKey())
+	key := must(crypto.GenerateKey())(t)
 	return &service{T: t, key: key, public: spki(key),
 		sign: func(key *ecdsa.PrivateKey, digest []byte) ([]byte, error) { // DER, any s
 			return ecdsa.SignASN1(rand.Reader, key, digest)
@@ -140,7 +140,7 @@ func digest(n int64) ramp.Digest { return ramp.Digest(crypto.Keccak256(big.NewIn
 func TestAKeyInKMSSigns(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	signer := ramp.Must(s.signer(alias))
+	signer := must(s.signer(alias))(t)
 	if want := crypto.PubkeyToAddress(s.key.PublicKey); signer.Address() != want {
 		t.Fatalf("the address is %s, and must be %s", signer.Address(), want)
 	}
@@ -149,7 +149,7 @@ func TestAKeyInKMSSigns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if by := ramp.Must(ramp.Recover(digest(n), signature)); by != signer.Address() {
+		if by := must(ramp.Recover(digest(n), signature))(t); by != signer.Address() {
 			t.Fatalf("%s signed", by)
 		}
 	}
@@ -166,8 +166,8 @@ func TestKeysThatCannotBeUsed(t *testing.T) {
 		!strings.Contains(err.Error(), "NotFoundException") {
 		t.Errorf("no key: %v", err)
 	}
-	p256 := ramp.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
-	s.public = ramp.Must(x509.MarshalPKIXPublicKey(&p256.PublicKey))
+	p256 := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
+	s.public = must(x509.MarshalPKIXPublicKey(&p256.PublicKey))(t)
 	_, err = s.signer(alias)
 	if !errors.Is(err, ramp.ErrValidatorKey) || err.Error() != "awskms: alias/ramp-validator has the key spec "+
 		"ECC_NIST_P256: ramp: validator key is unusable: it is on the curve 1.2.840.10045.3.1.7, and must be on "+
@@ -179,7 +179,7 @@ func TestKeysThatCannotBeUsed(t *testing.T) {
 // No signature leaves that the key did not make of the digest.
 func TestSignaturesOfSomethingElse(t *testing.T) {
 	t.Parallel()
-	other := ramp.Must(crypto.GenerateKey())
+	other := must(crypto.GenerateKey())(t)
 	for name, tt := range map[string]struct {
 		sign func(key *ecdsa.PrivateKey, digest []byte) ([]byte, error)
 		want string
@@ -197,7 +197,7 @@ func TestSignaturesOfSomethingElse(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newService(t)
 			s.sign = tt.sign
-			signature, err := ramp.Must(s.signer(alias)).Sign(t.Context(), digest(1))
+			signature, err := must(s.signer(alias))(t).Sign(t.Context(), digest(1))
 			if !errors.Is(err, ramp.ErrSignature) || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("the error is %v", err)
 			}
@@ -241,7 +241,7 @@ func TestAServiceThatFailsOrIsSlow(t *testing.T) {
 			t.Parallel()
 			s := newService(t)
 			s.disturb = tt.disturb
-			signer := ramp.Must(s.signer(alias))
+			signer := must(s.signer(alias))(t)
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second) // HandlerConfig.SignTimeout
 			defer cancel()
 			_, err := signer.Sign(ctx, digest(1))
@@ -255,5 +255,17 @@ func TestAServiceThatFailsOrIsSlow(t *testing.T) {
 				t.Errorf("%d calls, and not %d", got, tt.attempts)
 			}
 		})
+	}
+}
+
+// must returns a function that returns value to a test, or ends the test if err is not nil:
+// must(os.ReadFile(path))(t).
+func must[T any](value T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
 	}
 }

@@ -100,24 +100,24 @@ func TestAKeyInATokenSignsOrders(t *testing.T) {
 	key := openedKey(t)
 	game := &bank{gold: 1000}
 	gold := []ramp.Item{{ID: "gold", Amount: ramp.NewAmount(100), IconURL: "https://example.com/gold.png"}}
-	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet,
+	terms := must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet,
 		Products: []ramp.Product{{Name: "gold", Token: "0x00000000000000000000000000000000000070c3",
-			Materials: gold, Outputs: gold}}}))
-	console := ramp.Must(ramp.TextKey("key of the console"))
-	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Players: game, Terms: terms, Key: console,
-		Store: &ramp.MemoryStore{Apply: game.Apply}, Signer: key.Signer()}))
+			Materials: gold, Outputs: gold}}}))(t)
+	console := must(ramp.TextKey("key of the console"))(t)
+	handler := must(ramp.NewHandler(ramp.HandlerConfig{Players: game, Terms: terms, Key: console,
+		Store: &ramp.MemoryStore{Apply: game.Apply}, Signer: key.Signer()}))(t)
 	if err := handler.Check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	service := ramptest.Start(t, ramptest.Config{Key: console, Validator: key.Signer().Address(), Handler: handler,
 		Closed: true})
-	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: console, Terms: terms,
-		HTTPClient: service.Client()}))
+	client := must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: console, Terms: terms,
+		HTTPClient: service.Client()}))(t)
 	type call = func(context.Context, uuid.UUID, ramp.Session, ramp.Amount,
 		...ramptest.Fault) (*ramptest.Order, error)
 	trade := func(call call, tokens int64, faults ...ramptest.Fault) {
 		t.Helper()
-		started := ramp.Must(client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gold"}))
+		started := must(client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gold"}))(t)
 		if _, err := call(t.Context(), started.UUID, alice, ramp.NewAmount(tokens), faults...); err != nil {
 			t.Fatal(err)
 		}
@@ -133,8 +133,8 @@ func TestAKeyInATokenSignsOrders(t *testing.T) {
 
 func TestNobodyReadsTheKey(t *testing.T) {
 	k := openedKey(t)
-	s := ramp.Must(k.login(0))
-	private := ramp.Must(k.object(s, pkcs11.CKO_PRIVATE_KEY))
+	s := must(k.login(0))(t)
+	private := must(k.object(s, pkcs11.CKO_PRIVATE_KEY))(t)
 	_, err := k.module.GetAttributeValue(s, private, []*pkcs11.Attribute{pkcs11.NewAttribute(pkcs11.CKA_VALUE, nil)})
 	if err != pkcs11.Error(pkcs11.CKR_ATTRIBUTE_SENSITIVE) {
 		t.Errorf("the token answered %v", err)
@@ -198,7 +198,7 @@ func checkSigns(t *testing.T, signer *ramp.Signer) {
 			signature, err := signer.Sign(t.Context(), digest(n))
 			if err != nil {
 				t.Error(err)
-			} else if by := ramp.Must(ramp.Recover(digest(n), signature)); by != signer.Address() {
+			} else if by, err := ramp.Recover(digest(n), signature); err != nil || by != signer.Address() {
 				t.Errorf("%s signed", by)
 			}
 		})
@@ -248,4 +248,16 @@ func TestATokenThatHangs(t *testing.T) {
 		k.free <- s
 	}
 	checkSigns(t, k.Signer())
+}
+
+// must returns a function that returns value to a test, or ends the test if err is not nil:
+// must(os.ReadFile(path))(t).
+func must[T any](value T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
+	}
 }

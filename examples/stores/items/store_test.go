@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 func open(t *testing.T, file string, i Items) *Store {
 	t.Helper()
 	db := openDB(t, connector{file: file})
-	ramp.Must(db.Exec(Schema))
+	must(db.Exec(Schema))(t)
 	return &Store{DB: db, Items: i}
 }
 
@@ -61,10 +61,10 @@ func TestStore(t *testing.T) {
 	}
 	onDatabase(func(t *testing.T) (one, two *sql.DB) {
 		open := func() *sql.DB {
-			db := ramp.Must(sql.Open("pgx", address))
+			db := must(sql.Open("pgx", address))(t)
 			db.SetMaxOpenConns(10)
 			t.Cleanup(func() { _ = db.Close() })
-			ramp.Must(db.Exec(Schema))
+			must(db.Exec(Schema))(t)
 			return db
 		}
 		return open(), open()
@@ -108,13 +108,13 @@ func TestASlowServerEndsItsOwnStepOnly(t *testing.T) {
 	if step, err := slow.Update(t.Context(), r.UUID, accept); err != nil || !step.New {
 		t.Fatalf("the slow server: new %v, %v", step.New, err)
 	}
-	if under := ramp.Must(other.UnderWay(t.Context())); len(under) != 1 {
+	if under := must(other.UnderWay(t.Context()))(t); len(under) != 1 {
 		t.Errorf("under way: %v, instead of the result", under)
 	}
 	if err := other.Settle(t.Context()); err != nil {
 		t.Error(err)
 	}
-	stored := ramp.Must(other.read(t.Context(), "uuid", r.UUID.String()))
+	stored := must(other.read(t.Context(), "uuid", r.UUID.String()))(t)
 	if gold, _ := b.balance(t.Context(), "alice", "gold"); gold != 10 || stored.order.State != ramp.OrderFailed {
 		t.Errorf("%d gold, and the order is %s", gold, stored.order.State)
 	}
@@ -148,7 +148,7 @@ func TestAServiceThatDoesNotAnswer(t *testing.T) {
 	if err := store.Settle(t.Context()); !errors.Is(err, errOff) || !strings.Contains(err.Error(), r.UUID.String()) {
 		t.Error(err)
 	}
-	if under := ramp.Must(store.UnderWay(t.Context())); len(under) != 1 || under[0] != r.UUID.String() {
+	if under := must(store.UnderWay(t.Context()))(t); len(under) != 1 || under[0] != r.UUID.String() {
 		t.Errorf("under way: %v", under)
 	}
 }
@@ -166,7 +166,7 @@ func TestWhatTheServiceAnswers(t *testing.T) {
 			_, _ = io.WriteString(w, `{"error":"INVALID_BALANCE"}`)
 		}))
 		accept, _ := transitions(request(ramp.Mint), 0)
-		err := (&Service{URL: server.URL, Client: server.Client()}).Apply(t.Context(), "k", ramp.Must(accept(nil)))
+		err := (&Service{URL: server.URL, Client: server.Client()}).Apply(t.Context(), "k", must(accept(nil))(t))
 		server.Close()
 		got := "unknown"
 		var rejection *ramp.Rejection
@@ -190,4 +190,16 @@ func TestKill(t *testing.T) {
 	data := file + "\n" + server.URL
 	storetest.TestKill(t, storetest.Target{Give: b.give, Balance: b.balance},
 		storetest.Start(t, "", data), storetest.Start(t, "", data))
+}
+
+// must returns a function that returns value to a test, or ends the test if err is not nil:
+// must(os.ReadFile(path))(t).
+func must[T any](value T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
+	}
 }

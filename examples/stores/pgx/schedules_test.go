@@ -19,7 +19,7 @@ func TestEverySchedule(t *testing.T) {
 	pool, _ := place(t)
 	queries := &Queries{db: pool}
 	storetest.TestSchedules(t, storetest.Schedules{
-		Connector: ramp.Must(storetest.Connector("pgx", stdlib.RegisterConnConfig(pool.Config().ConnConfig))),
+		Connector: must(storetest.Connector("pgx", stdlib.RegisterConnConfig(pool.Config().ConnConfig)))(t),
 		Dialect:   rampsql.PostgreSQL,
 		Open: func(db *sql.DB) (ramp.Store, error) {
 			return New(db, func(ctx context.Context, tx pgx.Tx, step ramp.Step) error {

@@ -31,23 +31,23 @@ func place(t *testing.T) (one, two *pgxpool.Pool) {
 		t.Skip("*** NOT TESTED: RAMP_TEST_POSTGRESQL is not set: run internal/test/databases go test ***")
 	}
 	name := "pgxstore_" + strings.ReplaceAll(uuid.NewString(), "-", "")[:12]
-	u := ramp.Must(url.Parse(address))
+	u := must(url.Parse(address))(t)
 	query := u.Query()
 	query.Set("search_path", name)
 	query.Set("pool_max_conns", "20")
 	u.RawQuery = query.Encode()
 	one, two = connect(t, u.String()), connect(t, u.String())
-	ramp.Must(one.Exec(t.Context(), "CREATE SCHEMA "+name))
-	ramp.Must(one.Exec(t.Context(), rampsql.PostgreSQL.Schema()+balances))
+	must(one.Exec(t.Context(), "CREATE SCHEMA "+name))(t)
+	must(one.Exec(t.Context(), rampsql.PostgreSQL.Schema()+balances))(t)
 	t.Cleanup(func() {
-		ramp.Must(one.Exec(context.Background(), "DROP SCHEMA "+name+" CASCADE"))
+		must(one.Exec(context.Background(), "DROP SCHEMA "+name+" CASCADE"))(t)
 	})
 	return one, two
 }
 
 func connect(t *testing.T, address string) *pgxpool.Pool {
 	t.Helper()
-	pool := ramp.Must(pgxpool.New(context.Background(), address))
+	pool := must(pgxpool.New(context.Background(), address))(t)
 	t.Cleanup(pool.Close)
 	return pool
 }
@@ -112,13 +112,13 @@ func TestStore(t *testing.T) {
 		one, two := place(t)
 		queries := &Queries{db: one}
 		open := func(pool *pgxpool.Pool) ramp.Store {
-			store := ramp.Must(New(stdlib.OpenDBFromPool(pool),
+			store := must(New(stdlib.OpenDBFromPool(pool),
 				func(ctx context.Context, tx pgx.Tx, step ramp.Step) error {
 					if err := move(ctx, queries.WithTx(tx), step); err != nil {
 						return err
 					}
 					return approve(step)
-				}))
+				}))(t)
 			check(t, store.Check(t.Context(), ""))
 			return store
 		}
@@ -132,16 +132,16 @@ func TestAnApplyThatFailsEndsItsTransaction(t *testing.T) {
 	pool, _ := place(t)
 	config := pool.Config()
 	config.MaxConns = 1
-	single := ramp.Must(pgxpool.NewWithConfig(t.Context(), config))
+	single := must(pgxpool.NewWithConfig(t.Context(), config))(t)
 	defer single.Close()
 	queries := &Queries{db: single}
 	check(t, queries.Set(t.Context(), "alice", "gold", 100))
 	var fail func(tx pgx.Tx) error
 	var cancel context.CancelFunc
-	store := ramp.Must(New(stdlib.OpenDBFromPool(single), func(ctx context.Context, tx pgx.Tx, step ramp.Step) error {
+	store := must(New(stdlib.OpenDBFromPool(single), func(ctx context.Context, tx pgx.Tx, step ramp.Step) error {
 		check(t, move(ctx, queries.WithTx(tx), step))
 		return fail(tx)
-	}))
+	}))(t)
 	order := &ramp.ValidateRequest{UUID: uuid.New(), UserSig: "0xabcd",
 		UserAddress: "0x00000000000000000000000000000000000000Bb", ProjectID: "project-1",
 		Intent: ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble,
@@ -193,10 +193,22 @@ func TestAnApplyThatFailsEndsItsTransaction(t *testing.T) {
 			case <-time.After(10 * time.Second):
 				t.Fatal("the call hangs until its context ends")
 			}
-			n := ramp.Must(queries.Balance(t.Context(), "alice", "gold"))
+			n := must(queries.Balance(t.Context(), "alice", "gold"))(t)
 			if n != 100 {
 				t.Errorf("%d gold", n)
 			}
 		})
+	}
+}
+
+// must returns a function that returns value to a test, or ends the test if err is not nil:
+// must(os.ReadFile(path))(t).
+func must[T any](value T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
 	}
 }

@@ -63,18 +63,18 @@ func database(t *testing.T) (address string, db *sql.DB) {
 		t.Skip("*** NOT TESTED: RAMP_TEST_POSTGRESQL is not set: run internal/test/databases go test ***")
 	}
 	name := "players_" + strings.ReplaceAll(uuid.NewString(), "-", "")[:12]
-	u := ramp.Must(url.Parse(admin))
+	u := must(url.Parse(admin))(t)
 	query := u.Query()
 	query.Set("search_path", name)
 	u.RawQuery = query.Encode()
-	db = ramp.Must(sql.Open("pgx", u.String()))
+	db = must(sql.Open("pgx", u.String()))(t)
 	db.SetMaxOpenConns(20)
-	ramp.Must(db.Exec("CREATE SCHEMA " + name))
+	must(db.Exec("CREATE SCHEMA " + name))(t)
 	t.Cleanup(func() {
-		ramp.Must(db.Exec("DROP SCHEMA " + name + " CASCADE"))
+		must(db.Exec("DROP SCHEMA " + name + " CASCADE"))(t)
 		check(t, db.Close())
 	})
-	ramp.Must(db.Exec(rampsql.PostgreSQL.Schema() + Schema))
+	must(db.Exec(rampsql.PostgreSQL.Schema() + Schema))(t)
 	return u.String(), db
 }
 
@@ -111,7 +111,7 @@ const token = "0x00000000000000000000000000000000000000aa"
 // accept accepts an order of a player for 50 gold, in a process that has this memory.
 func accept(t *testing.T, db *sql.DB, memory *Memory, player string, direction ramp.Direction) (*Store, uuid.UUID) {
 	t.Helper()
-	store := ramp.Must(newStore(db, memory))
+	store := must(newStore(db, memory))(t)
 	gold := []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "gold", Amount: ramp.NewAmount(50)}}
 	tokens := []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: token, Amount: ramp.NewAmount(1)}}
 	intent := ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble, From: gold, To: tokens}
@@ -120,7 +120,7 @@ func accept(t *testing.T, db *sql.DB, memory *Memory, player string, direction r
 	}
 	order := &ramp.ValidateRequest{UUID: uuid.New(), UserSig: "0xabcd",
 		UserAddress: "0x00000000000000000000000000000000000000bb", ProjectID: "project-1", Intent: intent}
-	ramp.Must(store.Update(t.Context(), order.UUID, ramp.Accept(ramp.Session{ID: player}, order, time.Now())))
+	must(store.Update(t.Context(), order.UUID, ramp.Accept(ramp.Session{ID: player}, order, time.Now())))(t)
 	return store, order.UUID
 }
 
@@ -133,7 +133,7 @@ func take(t *testing.T, db *sql.DB, memory *Memory) {
 // stored returns the gold that each player has in the database.
 func stored(t *testing.T, db *sql.DB) map[string]int64 {
 	t.Helper()
-	rows := ramp.Must(db.Query("SELECT id, gold FROM players"))
+	rows := must(db.Query("SELECT id, gold FROM players"))(t)
 	defer rows.Close()
 	gold := map[string]int64{}
 	for rows.Next() {
@@ -149,7 +149,7 @@ func stored(t *testing.T, db *sql.DB) map[string]int64 {
 // alice gives bob 100 gold, bob mints 50 of it, and the process dies with what it did not save.
 func TestATradeIsSavedForBoth(t *testing.T) {
 	_, db := database(t)
-	ramp.Must(db.Exec("INSERT INTO players (id, gold) VALUES ('alice', 100), ('bob', 0)"))
+	must(db.Exec("INSERT INTO players (id, gold) VALUES ('alice', 100), ('bob', 0)"))(t)
 	memory := New(db)
 	give := func(from, to *Player) error {
 		from.Gold, to.Gold = from.Gold-100, to.Gold+100
@@ -164,11 +164,11 @@ func TestATradeIsSavedForBoth(t *testing.T) {
 
 func TestATradeThatFailsChangesNobody(t *testing.T) {
 	_, db := database(t)
-	ramp.Must(db.Exec("INSERT INTO players (id, gold) VALUES ('alice', 100), ('bob', 0)"))
+	must(db.Exec("INSERT INTO players (id, gold) VALUES ('alice', 100), ('bob', 0)"))(t)
 	memory, other := New(db), New(db)
 	gold := func(player string) int64 {
 		t.Helper()
-		return ramp.Must(memory.Gold(t.Context(), player))
+		return must(memory.Gold(t.Context(), player))(t)
 	}
 	refuse := errors.New("bob wants more")
 	give := func(result error) func(from, to *Player) error {
@@ -202,21 +202,21 @@ func TestATradeThatFailsChangesNobody(t *testing.T) {
 // A debt and a player who is gone do not keep a grant or a give-back from being applied.
 func TestAGrantNeverFails(t *testing.T) {
 	_, db := database(t)
-	ramp.Must(db.Exec("INSERT INTO players (id, gold) VALUES ('alice', 60), ('bob', -500), ('carol', 50)"))
+	must(db.Exec("INSERT INTO players (id, gold) VALUES ('alice', 60), ('bob', -500), ('carol', 50)"))(t)
 	memory := New(db)
 	hash := 0
 	end := func(store *Store, id uuid.UUID, status string) {
 		t.Helper()
 		hash++
-		r := ramp.Must(ramp.ParseResult(fmt.Appendf(nil,
-			`{"uuid":%q,"tx_hash":"0x%064x","receipt":{"status":%q}}`, id, hash, status)))
-		ramp.Must(store.Update(t.Context(), id, ramp.Finish(r, time.Now())))
+		r := must(ramp.ParseResult(fmt.Appendf(nil,
+			`{"uuid":%q,"tx_hash":"0x%064x","receipt":{"status":%q}}`, id, hash, status)))(t)
+		must(store.Update(t.Context(), id, ramp.Finish(r, time.Now())))(t)
 	}
 	mint, failed := accept(t, db, memory, "alice", ramp.Mint)
 	burn, indebted := accept(t, db, memory, "bob", ramp.Burn)
 	gone, erased := accept(t, db, memory, "carol", ramp.Mint)
-	ramp.Must(db.Exec("UPDATE players SET gold = gold - 500 WHERE id = 'alice'")) // a chargeback
-	ramp.Must(db.Exec("DELETE FROM players WHERE id = 'carol'"))
+	must(db.Exec("UPDATE players SET gold = gold - 500 WHERE id = 'alice'"))(t) // a chargeback
+	must(db.Exec("DELETE FROM players WHERE id = 'carol'"))(t)
 	end(mint, failed, "0x0")
 	end(burn, indebted, "0x1")
 	end(gone, erased, "0x0")
@@ -229,7 +229,7 @@ func TestAGrantNeverFails(t *testing.T) {
 // moves the row all the same, and the owner loses unsaved play only.
 func TestAStepBesideUnsavedPlay(t *testing.T) {
 	_, db := database(t)
-	ramp.Must(db.Exec("INSERT INTO players (id, gold) VALUES ('alice', 200)"))
+	must(db.Exec("INSERT INTO players (id, gold) VALUES ('alice', 200)"))(t)
 	owner, other := New(db), New(db)
 	check(t, owner.Play(t.Context(), "alice", spend))
 	take(t, db, owner)
@@ -263,7 +263,7 @@ func TestStore(t *testing.T) {
 			step.Effect.Assets = assets
 			return approve(step)
 		}
-		orders := ramp.Must(rampsql.New(rampsql.Config{DB: db, Dialect: rampsql.PostgreSQL, Apply: apply}))
+		orders := must(rampsql.New(rampsql.Config{DB: db, Dialect: rampsql.PostgreSQL, Apply: apply}))(t)
 		return storetest.Target{Stores: []ramp.Store{&Store{orders, New(db)}, &Store{orders, New(db)}},
 			Give: func(ctx context.Context, session, asset string, n int64) error {
 				_, err := db.ExecContext(ctx,
@@ -277,4 +277,16 @@ func TestStore(t *testing.T) {
 				return n, err
 			}}
 	})
+}
+
+// must returns a function that returns value to a test, or ends the test if err is not nil:
+// must(os.ReadFile(path))(t).
+func must[T any](value T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
+	}
 }

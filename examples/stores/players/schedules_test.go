@@ -15,7 +15,7 @@ import (
 func TestEverySchedule(t *testing.T) {
 	address, db := database(t)
 	storetest.TestSchedules(t, storetest.Schedules{
-		Connector: ramp.Must(storetest.Connector("pgx", address)),
+		Connector: must(storetest.Connector("pgx", address))(t),
 		Dialect:   rampsql.PostgreSQL,
 		Open:      func(db *sql.DB) (ramp.Store, error) { return newStore(db, New(db)) },
 		Assets:    []string{"gold"},

@@ -23,7 +23,7 @@ func connect(t *testing.T) *redis.Client {
 	if address == "" {
 		t.Skip("*** NOT TESTED: RAMP_TEST_REDIS is not set: run internal/test/databases go test ***")
 	}
-	options := ramp.Must(redis.ParseURL(address))
+	options := must(redis.ParseURL(address))(t)
 	options.ContextTimeoutEnabled = true
 	client := redis.NewClient(options)
 	t.Cleanup(func() { check(t, client.Close()) })
@@ -57,7 +57,7 @@ func TestAFailingScriptMovesNothing(t *testing.T) {
 	check(t, store.SetBalance(t.Context(), session, "gem", 0))
 	burn := request(burn(one("gold")))
 	burn.Intent.To = append(burn.Intent.To, one("gem"))
-	ramp.Must(store.Update(t.Context(), burn.UUID, ramp.Accept(ramp.Session{ID: session}, burn, time.Now())))
+	must(store.Update(t.Context(), burn.UUID, ramp.Accept(ramp.Session{ID: session}, burn, time.Now())))(t)
 	check(t, store.SetBalance(t.Context(), session, "gem", math.MaxInt64))
 	succeeded := &ramp.Result{UUID: burn.UUID, Receipt: ramp.Receipt{Status: ramp.NewQuantity(1)}}
 	for range 2 {
@@ -69,7 +69,7 @@ func TestAFailingScriptMovesNothing(t *testing.T) {
 		}
 	}
 	check(t, store.SetBalance(t.Context(), session, "gem", 0)) // as an administrator would
-	ramp.Must(store.Update(t.Context(), burn.UUID, ramp.Finish(succeeded, time.Now())))
+	must(store.Update(t.Context(), burn.UUID, ramp.Finish(succeeded, time.Now())))(t)
 }
 
 // While an order waits, a chargeback leaves a debt, and a player is deleted. Neither keeps a
@@ -95,7 +95,7 @@ func TestAGrantNeverFails(t *testing.T) {
 		session := uuid.NewString()
 		check(t, store.SetBalance(t.Context(), session, "gold", 10))
 		r := request(c.intent)
-		ramp.Must(store.Update(t.Context(), r.UUID, ramp.Accept(ramp.Session{ID: session}, r, time.Now())))
+		must(store.Update(t.Context(), r.UUID, ramp.Accept(ramp.Session{ID: session}, r, time.Now())))(t)
 		check(t, c.before(session))
 		result := &ramp.Result{UUID: r.UUID, Receipt: ramp.Receipt{Status: ramp.NewQuantity(c.status)}}
 		_, err := store.Update(t.Context(), r.UUID, ramp.Finish(result, time.Now()))
@@ -117,7 +117,7 @@ func TestAnOrderThatCannotBeMovedIsRejected(t *testing.T) {
 		amount ramp.Amount
 		want   ramp.Code
 	}{
-		{mint, "gold", ramp.Must(ramp.ParseAmount("0.5")), "INVALID_AMOUNT"},
+		{mint, "gold", must(ramp.ParseAmount("0.5"))(t), "INVALID_AMOUNT"},
 		{mint, "gold", ramp.NewAmount(11), "INVALID_BALANCE"},
 		{burn, "gold", ramp.NewAmount(maxAmount + 1), "INVALID_AMOUNT"},
 		{mint, "shield", ramp.NewAmount(1), "INVALID_BALANCE"},
@@ -162,18 +162,30 @@ func TestWhatANewerProgramHasWrittenIsKept(t *testing.T) {
 	session := uuid.NewString()
 	check(t, store.SetBalance(t.Context(), session, "gold", 10))
 	mint := request(mint(one("gold")))
-	ramp.Must(store.Update(t.Context(), mint.UUID, ramp.Accept(ramp.Session{ID: session}, mint, time.Now())))
+	must(store.Update(t.Context(), mint.UUID, ramp.Accept(ramp.Session{ID: session}, mint, time.Now())))(t)
 	key := orderKey(mint.UUID)
-	document := ramp.Must(store.Client.Get(t.Context(), key).Result())
+	document := must(store.Client.Get(t.Context(), key).Result())(t)
 	newer := strings.NewReplacer(`{"version":1`, `{"version":1,"tags":["a"]`, `"intent":{`,
 		`"intent":{"rate":0.10,`).Replace(document)
 	check(t, store.Client.Set(t.Context(), key, newer, 0).Err())
-	ramp.Must(store.Update(t.Context(), mint.UUID,
-		ramp.Finish(&ramp.Result{UUID: mint.UUID, Receipt: ramp.Receipt{Status: ramp.NewQuantity(0)}}, time.Now())))
-	document = ramp.Must(store.Client.Get(t.Context(), key).Result())
+	must(store.Update(t.Context(), mint.UUID,
+		ramp.Finish(&ramp.Result{UUID: mint.UUID, Receipt: ramp.Receipt{Status: ramp.NewQuantity(0)}}, time.Now())))(t)
+	document = must(store.Client.Get(t.Context(), key).Result())(t)
 	for _, kept := range []string{`"state":"failed"`, `"tags":["a"]`, `"rate":0.10`} {
 		if !strings.Contains(document, kept) {
 			t.Errorf("%s is not in %s", kept, document)
 		}
+	}
+}
+
+// must returns a function that returns value to a test, or ends the test if err is not nil:
+// must(os.ReadFile(path))(t).
+func must[T any](value T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
 	}
 }

@@ -11,13 +11,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 // open opens a journal, and closes it when the test ends.
 func open(t *testing.T, path string) *Journal {
 	t.Helper()
-	j := ramp.Must(Open(path))
+	j := must.Get(Open(path))(t)
 	t.Cleanup(func() { _ = j.Close() })
 	return j
 }
@@ -34,7 +34,7 @@ func put(t *testing.T, j *Journal, pairs ...string) {
 func all(t *testing.T, j *Journal) (list []string) {
 	t.Helper()
 	for _, key := range j.Keys("") {
-		value := ramp.Must(j.Get(key))
+		value := must.Get(j.Get(key))(t)
 		list = append(list, key+"="+string(value))
 	}
 	return list
@@ -47,15 +47,15 @@ func TestTheLastLineOfAKeyWins(t *testing.T) {
 	want := []string{"b=2", "a=4 5"}
 	assert.Equal(t, want, all(t, j))
 	require.NoError(t, j.Close())
-	written := ramp.Must(os.ReadFile(path))
+	written := must.Get(os.ReadFile(path))(t)
 	assert.Equal(t, "ramp-journal 2 0000000000000000055 0000000000000000000\na 1\nb 2\nc 3\na 4 5\nc \n",
 		string(written))
-	info := ramp.Must(os.Stat(path))
+	info := must.Get(os.Stat(path))(t)
 	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm(), "it holds secrets")
 
 	j = open(t, path)
 	assert.Equal(t, want, all(t, j))
-	value := ramp.Must(j.Get("c"))
+	value := must.Get(j.Get("c"))(t)
 	assert.Nil(t, value)
 }
 
@@ -71,7 +71,7 @@ func TestATornLastLineIsDropped(t *testing.T) {
 	j := open(t, path)
 	put(t, j, "a", "1", "b", "2", "a", "longer")
 	require.NoError(t, j.Close())
-	whole := ramp.Must(os.ReadFile(path))
+	whole := must.Get(os.ReadFile(path))(t)
 	for cut := len(whole) - 1; cut >= headerSize; cut-- {
 		require.NoError(t, os.WriteFile(path, whole[:cut], 0o600))
 		j := open(t, path)
@@ -90,16 +90,16 @@ func TestAJournalStaysSmall(t *testing.T) {
 	value := bytes.Repeat([]byte("x"), 10_000)
 	for i := range 2_000 {
 		require.NoError(t, j.Put(fmt.Sprint("key-", i%50), append(value, fmt.Sprint(i)...)))
-		info := ramp.Must(os.Stat(path))
+		info := must.Get(os.Stat(path))(t)
 		require.LessOrEqual(t, info.Size(), 2*j.live+slack+int64(len(value))+100)
 	}
 	j = open2(t, j)
 	assert.Len(t, all(t, j), 50)
 	for i := range 50 {
-		value := ramp.Must(j.Get(fmt.Sprint("key-", i)))
+		value := must.Get(j.Get(fmt.Sprint("key-", i)))(t)
 		assert.True(t, bytes.HasSuffix(value, fmt.Append(nil, "x", 1_950+i)))
 	}
-	files := ramp.Must(os.ReadDir(filepath.Dir(path)))
+	files := must.Get(os.ReadDir(filepath.Dir(path)))(t)
 	assert.Len(t, files, 1, "the journal alone")
 }
 
@@ -113,7 +113,7 @@ func TestAKillWhileAJournalIsCompactedLosesNothing(t *testing.T) {
 	}
 	put(t, j, "key-3", "")
 	want := all(t, j)
-	image := func() []byte { return ramp.Must(os.ReadFile(path)) }
+	image := func() []byte { return must.Get(os.ReadFile(path))(t) }
 	before := image()
 	require.NoError(t, j.toEnd())
 	middle := image()
@@ -174,7 +174,7 @@ func TestAJournalIsLockedUnderEachOfItsNames(t *testing.T) {
 	}
 	require.Less(t, j.size, int64(3*slack), "it was compacted")
 	require.NoError(t, j.Close())
-	info := ramp.Must(os.Lstat(link))
+	info := must.Get(os.Lstat(link))(t)
 	assert.NotZero(t, info.Mode()&os.ModeSymlink, "it is still a link")
 	for _, name := range []string{path, link, hard} {
 		j := open(t, name)
@@ -187,7 +187,7 @@ func TestOnlyTheOwnerMayReadAJournal(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal")
 	require.NoError(t, os.WriteFile(path, nil, 0o644)) // touch
 	open(t, path)
-	info := ramp.Must(os.Stat(path))
+	info := must.Get(os.Stat(path))(t)
 	assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 }
 
@@ -197,7 +197,7 @@ func TestAJournalEndsAtTheFirstLineThatCannotBeWritten(t *testing.T) {
 	j := open(t, path)
 	put(t, j, "a", "1")
 	writable := j.file
-	j.file = ramp.Must(os.Open(path))
+	j.file = must.Get(os.Open(path))(t)
 	failed := j.Put("b", []byte("2"))
 	require.ErrorContains(t, failed, path)
 	require.NoError(t, j.file.Close())
@@ -212,9 +212,9 @@ func TestAnotherFileIsLeftAlone(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 		_, err := Open(path)
 		assert.ErrorContains(t, err, "is not a state file")
-		left := ramp.Must(os.ReadFile(path))
+		left := must.Get(os.ReadFile(path))(t)
 		assert.Equal(t, text, string(left))
-		info := ramp.Must(os.Stat(path))
+		info := must.Get(os.Stat(path))(t)
 		assert.Equal(t, os.FileMode(0o644), info.Mode().Perm())
 	}
 	_, err := Open(os.DevNull)
@@ -233,7 +233,7 @@ func TestValuesAreInTheOrderOfTheirKeys(t *testing.T) {
 		}
 	}
 	keys, want = append(keys, keys[3], "none", keys[0]), append(want, want[3], "", want[0])
-	values := ramp.Must(j.Values(keys))
+	values := must.Get(j.Values(keys))(t)
 	for i := range keys {
 		assert.Equal(t, want[i], string(values[i]))
 	}
