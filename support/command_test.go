@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/internal/test/rig"
 	"github.com/token-ramp/ramp-go/rampbooks"
 	"github.com/token-ramp/ramp-go/rampproof"
@@ -46,7 +47,8 @@ func TestTheListIsOfAPlayerAWalletATimeOrWaits(t *testing.T) {
 		"ended between too soon": {[]string{"-from", day(s.Begin), "-to", day(s.Begin.Add(time.Minute))}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			printed, _, _ := strings.Cut(ramp.Must(rig.RunCommand(t, s.Office, "list", c.args...)), "Orders that wait")
+			listed := must.Get(rig.RunCommand(t, s.Office, "list", c.args...))(t)
+			printed, _, _ := strings.Cut(listed, "Orders that wait")
 			rows := strings.Split(strings.TrimSpace(printed), "\n")[1:]
 			require.Len(t, rows, len(c.want), printed)
 			for i, o := range c.want {
@@ -57,14 +59,14 @@ func TestTheListIsOfAPlayerAWalletATimeOrWaits(t *testing.T) {
 
 	_, err := rig.RunCommand(t, s.Office, "list", "-player", "bob")
 	assert.EqualError(t, err, `there is no player "bob" with a session`)
-	printed := ramp.Must(rig.RunCommand(t, s.Office, "list"))
+	printed := must.Get(rig.RunCommand(t, s.Office, "list"))(t)
 	assert.True(t, strings.HasPrefix(printed, "UUID ") &&
 		strings.HasSuffix(printed,
 			"\nOrders that wait, but not yet for 13h0m0s, are not listed: use -older 0s.\n"), printed)
 	assert.Equal(t, 2, strings.Count(printed, "\n"))
 
 	s.Change(mint.UUID, func(o *ramp.Order) { o.Direction, o.Intent, o.Assets = "", ramp.Intent{}, nil })
-	printed = ramp.Must(rig.RunCommand(t, s.Office, "list", "-player", "alice"))
+	printed = must.Get(rig.RunCommand(t, s.Office, "list", "-player", "alice"))(t)
 	assert.Regexp(t, mint.UUID.String()+"  unknown direction", printed, "a damaged row hides no other")
 	assert.Equal(t, 4, strings.Count(printed, "\n"))
 }
@@ -77,13 +79,13 @@ func TestTheListSaysWhoEndedAnOrderAndWhy(t *testing.T) {
 	abandoned := s.Place(t, s.Service.Mint, 1, ramptest.StaysPending())
 	s.Service.Advance(13 * time.Hour)
 	lost := support.Decision{Who: "alice", Reason: "case 41: the proxy\nlost it"}
-	ramp.Must(s.Finish(t.Context(), finished.UUID, finished.TxHash, lost))
+	must.Get(s.Finish(t.Context(), finished.UUID, finished.TxHash, lost))(t)
 	s.Service.Advance(time.Minute)
-	ramp.Must(s.Abandon(t.Context(), abandoned.UUID, support.Decision{Who: "bob", Reason: "case 42"}))
+	must.Get(s.Abandon(t.Context(), abandoned.UUID, support.Decision{Who: "bob", Reason: "case 42"}))(t)
 
 	from := []string{"-from", s.Begin.UTC().Format(time.RFC3339)}
 	rows := func(args ...string) []string {
-		return strings.Split(strings.TrimSpace(ramp.Must(rig.RunCommand(t, s.Office, "list", args...))), "\n")
+		return strings.Split(strings.TrimSpace(must.Get(rig.RunCommand(t, s.Office, "list", args...))(t)), "\n")
 	}
 	all := rows(from...)
 	require.Len(t, all, 4)
@@ -99,7 +101,7 @@ func TestTheListSaysWhoEndedAnOrderAndWhy(t *testing.T) {
 	assert.ErrorContains(t, err, "-by-hand needs -from")
 
 	require.NoError(t, s.Service.Resend(t.Context(), finished), "the result, after all")
-	report := ramp.Must(s.Show(t.Context(), finished.UUID))
+	report := must.Get(s.Show(t.Context(), finished.UUID))(t)
 	assert.Equal(t, "alice: case 41: the proxy\nlost it", report.Order.Reason)
 	assert.Contains(t, report.Text(), "\nby hand   alice: case 41: the proxy\\nlost it\n")
 
@@ -120,7 +122,7 @@ func TestWaitingOrdersAreCountedByTheirAge(t *testing.T) {
 	s.Place(t, s.Service.Mint, 1, ramptest.ResultNever())
 	s.Place(t, s.Service.Burn, 1, ramptest.ResultNever())
 	s.Service.Advance(10 * time.Minute)
-	printed := ramp.Must(rig.RunCommand(t, s.Office, "count"))
+	printed := must.Get(rig.RunCommand(t, s.Office, "count"))(t)
 	assert.Equal(t, `WAITING LONGER THAN  MINTS  BURNS
 0s                   2      1
 5m0s                 2      1
@@ -145,11 +147,11 @@ func TestLookingNeedsNoRightToWrite(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "log")
 	record := `{"msg":"ramp: call","uuid":"` + lost.UUID.String() + `","state":"succeeded"}`
 	require.NoError(t, os.WriteFile(log, []byte(record), 0o600))
-	looks := ramp.Must(rig.NewOffice(rig.Config{
+	looks := must.Get(rig.NewOffice(rig.Config{
 		Store: viewer{s.Store}, Proof: rig.ProofOn(s.Chain, &rampproof.Config{AnyFailure: true}),
 		Products: rampbooks.Always(rig.Product),
 		Now:      s.Service.Now, Logger: rig.Quiet,
-	}))
+	}))(t)
 	for want, args := range map[string][]string{
 		lost.UUID.String() + "  burn":         {"list", "-older", "1m"},
 		"5m0s                 0      1":       {"count"},
@@ -157,7 +159,7 @@ func TestLookingNeedsNoRightToWrite(t *testing.T) {
 		lost.UUID.String() + " waits again":   {"missing", log},
 		"not judged yet: 1, and all after 20": {"reconcile"},
 	} {
-		assert.Contains(t, ramp.Must(rig.RunCommand(t, looks, args[0], args[1:]...)), want, args)
+		assert.Contains(t, must.Get(rig.RunCommand(t, looks, args[0], args[1:]...))(t), want, args)
 	}
 	s.Service.Advance(13 * time.Hour)
 	for _, args := range [][]string{
@@ -177,7 +179,7 @@ func TestACommandSaysWhatFailed(t *testing.T) {
 	store.Witness(t, n)
 	for _, args := range [][]string{{"list"}, {"list", "-session", "session-1"}, {"count"}} {
 		store.Calls, store.Failing = 0, 0
-		ramp.Must(rig.RunCommand(t, orders, args[0], args[1:]...))
+		must.Get(rig.RunCommand(t, orders, args[0], args[1:]...))(t)
 		for calls := store.Calls; calls > 0; calls-- {
 			store.Calls, store.Failing = 0, calls
 			_, err := rig.RunCommand(t, orders, args[0], args[1:]...)
@@ -198,7 +200,8 @@ func TestACommandSaysWhatFailed(t *testing.T) {
 	assert.ErrorContains(t, err, "position.new")
 	for _, want := range []string{"give back +500 item_gold", "it had ended so before, and nothing was moved"} {
 		assert.Contains(t,
-			ramp.Must(rig.RunCommand(t, orders, "abandon", "-who", "alice", "-reason", "case 21", order.UUID.String())),
+			must.Get(rig.RunCommand(t, orders, "abandon", "-who", "alice", "-reason", "case 21",
+				order.UUID.String()))(t),
 			want)
 	}
 }
@@ -226,10 +229,10 @@ func TestACommandThatIsUsedWronglySaysHow(t *testing.T) {
 		assert.ErrorContains(t, err, want)
 		assert.Empty(t, printed)
 	}
-	poor := ramp.Must(rig.NewOffice(rig.Config{Store: networked{s.Store}}))
+	poor := must.Get(rig.NewOffice(rig.Config{Store: networked{s.Store}}))(t)
 	_, err := rig.RunCommand(t, poor, "list")
 	assert.EqualError(t, err, "ramp: Config.Store must be a rampbooks.OrderLister")
-	poor = ramp.Must(rig.NewOffice(rig.Config{Store: s.Store}))
+	poor = must.Get(rig.NewOffice(rig.Config{Store: s.Store}))(t)
 	_, err = rig.RunCommand(t, poor, "finish", "-fitting")
 	assert.EqualError(t, err, "ramp: Config.Books is required with -fitting")
 	_, err = rig.RunCommand(t, poor, "list", "-player", "alice")

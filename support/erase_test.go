@@ -122,13 +122,13 @@ func TestAPlayerIsErasedOnlyAfterTheBooksHaveKeptWhatTheyNeed(t *testing.T) {
 	store.MintOn(t, n, rig.Token, rig.HoursAgo(300), 490) // which says its transaction itself
 	abandoned := store.AbandonedAndMinted(t, n, rig.HoursAgo(200))
 	fake := new(books)
-	orders := ramp.Must(support.New(support.Config{Store: store, Books: fake, Logger: rig.Quiet,
-		Now: func() time.Time { return rig.Now }}))
+	orders := must.Get(support.New(support.Config{Store: store, Books: fake, Logger: rig.Quiet,
+		Now: func() time.Time { return rig.Now }}))(t)
 	why := support.Decision{Who: "dora", Reason: "case 4"}
 	erased, err := orders.EraseSession(t.Context(), "session-1", rig.HoursAgo(7*24), why)
 	assert.ErrorContains(t, err, "ramp: erase a session: dora: case 4")
 	assert.Zero(t, erased)
 	require.Len(t, fake.kept, 1)
 	assert.Equal(t, abandoned.UUID, fake.kept[0].UUID)
-	assert.NotEqual(t, "erased-1", ramp.Must(store.Order(t.Context(), abandoned.UUID)).UserAddress)
+	assert.NotEqual(t, "erased-1", must.Get(store.Order(t.Context(), abandoned.UUID))(t).UserAddress)
 }
