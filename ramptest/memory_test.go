@@ -16,6 +16,7 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/internal/test/ownledger"
+	"github.com/token-ramp/ramp-go/internal/test/testlog"
 	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/ramptest/pages"
@@ -141,7 +142,8 @@ func newCounter(t testing.TB, options ...func(*ramptest.Config)) *counter {
 func newCounterOf(t testing.TB, game ownledger.Game, options ...func(*ramptest.Config)) *counter {
 	t.Helper()
 	key, signer := console(t)
-	handler := ownledger.Handler(ramp.HandlerConfig{Terms: anyTerms, Key: key, Signer: signer}, game)
+	handler := ownledger.Handler(ramp.HandlerConfig{Terms: anyTerms, Key: key, Signer: signer,
+		Logger: testlog.New(t)}, game)
 	c := &counter{session: session1, key: key, handler: handler, validator: signer.Address()}
 	config := ramptest.Config{PerOrder: true, Key: c.key, Validator: c.validator, Handler: c.handler,
 		Desk: ramptest.Desk{Pages: pages.New()}, NoThief: true} // most of these games accept everybody
