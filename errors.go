@@ -621,3 +621,24 @@ func withMethod(method string, err error) error {
 	}
 	return redact.Bounded(fmt.Errorf("ramp: %s: %w", method, err))
 }
+
+// joined returns the beginning of a list.
+func joined(texts []string) string {
+	const most = 10
+	if more := len(texts) - most; more > 0 {
+		texts = append(slices.Clone(texts[:most]), fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(texts, ", ")
+}
+
+// shown returns a text so that it can be told from any other: what may look like something else
+// or like nothing is escaped.
+func shown(text string) string {
+	const most = 100
+	text = text[:min(most, len(text))]
+	ambiguous := func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == ',' }
+	if text == "" || strings.ContainsFunc(text, ambiguous) {
+		return strconv.QuoteToASCII(text)
+	}
+	return text
+}

@@ -10,40 +10,11 @@ import (
 	"math/big"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 )
-
-// Product is a token and the items that it is exchanged for (interface 2.2).
-type Product struct {
-	Name       string // required: identifies the product in this program, and is not sent
-	Token      string // required: the contract address, 0x and 40 hex digits
-	MintFeeBps int    // fee of a mint in basis points: 100 is 1%
-	Materials  []Item // what a mint takes for a token, or with PerOrder for an order; empty: no mints
-	Outputs    []Item // what a burn grants, in the same way; empty: no burns
-
-	// Tokens is the number of tokens of an order. With [TermsConfig].PerOrder it is required,
-	// unless AnyTokens or [TermsConfig].Any is set. Without PerOrder it must be 0.
-	Tokens Amount
-
-	// AnyTokens, with PerOrder, accepts any number of tokens. Set it only if you cannot know the
-	// number, and check it in [HandlerConfig].Policy: otherwise one price buys as many tokens as
-	// the player asks for, and a burn of any fraction of a token earns the whole grant.
-	AnyTokens bool
-}
-
-// check adds what is wrong to p. Each path begins with at.
-func (p *Product) check(wrong *problems, at string) {
-	checkOffer(wrong, at+"Token", p.Token, at+"MintFeeBps", p.MintFeeBps)
-	checkItems(wrong, at+"Materials", p.Materials)
-	checkItems(wrong, at+"Outputs", p.Outputs)
-	if len(p.Materials)+len(p.Outputs) == 0 {
-		wrong.add(at+"Materials", "and Outputs are empty: the product can be neither minted nor burned")
-	}
-}
 
 // Terms are the products that a game offers. If an order is for none of them, a [Handler]
 // rejects it before it asks the game: otherwise players could burn worthless tokens.
@@ -235,7 +206,7 @@ func (t *Terms) separate(offers []offer) {
 	for i := range offers {
 		for j := range offers {
 			mint, burn := &offers[i], &offers[j]
-			if gain, _ := t.config.arbitrage(&mint.Product, &burn.Product); gain != "" {
+			if gain, _ := arbitrage(&mint.Product, &burn.Product, t.config.PerOrder); gain != "" {
 				delay(mint, burn, Mint)
 				delay(burn, mint, Burn)
 			}
@@ -284,12 +255,30 @@ func (t *Terms) newOffers(p *problems, products []Product) (offers []offer) {
 func (t *Terms) checkArbitrage(p *problems, offers []offer) {
 	for i := range offers {
 		for j := range offers {
-			if gain, _ := t.config.arbitrage(&offers[j].Product, &offers[i].Product); gain != "" {
+			if gain, _ := arbitrage(&offers[j].Product, &offers[i].Product, t.config.PerOrder); gain != "" {
 				p.add(fmt.Sprintf("TermsConfig.Products[%d].Outputs", i),
 					"let players gain without end: %s (see TermsConfig.AllowArbitrage)", gain)
 			}
 		}
 	}
+}
+
+// arbitrageWarnings returns what an operator should know about prices that count at the same time.
+func (t *Terms) arbitrageWarnings() (all []string) {
+	products := t.Products()
+	for i := range products {
+		for j := range products {
+			mint, burn := &products[i], &products[j]
+			switch gain, comparable := arbitrage(mint, burn, t.config.PerOrder); {
+			case gain != "":
+				all = append(all, gain+": TermsConfig.AllowArbitrage allows that players repeat this")
+			case !comparable:
+				all = append(all, fmt.Sprintf("the price of a mint of %q cannot be compared with that of a "+
+					"burn of %q: check that nobody gains by repeating both", mint.Name, burn.Name))
+			}
+		}
+	}
+	return all
 }
 
 // checkTokens adds what is wrong with the number of tokens of a product. A price of a whole
@@ -317,20 +306,6 @@ func (t *Terms) overlap(a, b *Product, d Direction) bool {
 		slices.EqualFunc(each, others, func(x, y AssetAmount) bool {
 			return x.ID == y.ID && (!t.config.PerOrder || x.Amount.Cmp(y.Amount) == 0)
 		}) && (a.Tokens.Sign() == 0 || b.Tokens.Sign() == 0 || a.Tokens.Cmp(b.Tokens) == 0)
-}
-
-// price returns what the product costs or is worth, sorted by ID, and whether any of it
-// is non-fungible.
-func (p *Product) price(d Direction) (items []AssetAmount, unique bool) {
-	list := p.Materials
-	if d == Burn {
-		list = p.Outputs
-	}
-	for _, item := range list {
-		items = append(items, AssetAmount{ID: item.ID, Amount: item.Amount})
-		unique = unique || item.IsNonFungible
-	}
-	return byID(items), unique
 }
 
 // valid returns the offers that count now, the current ones first.
@@ -502,25 +477,4 @@ func shownAssets(list []AssetAmount) string {
 		texts = append(texts, asset.Amount.String()+" "+shown(asset.ID))
 	}
 	return joined(texts)
-}
-
-// joined returns the beginning of a list.
-func joined(texts []string) string {
-	const most = 10
-	if more := len(texts) - most; more > 0 {
-		texts = append(slices.Clone(texts[:most]), fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(texts, ", ")
-}
-
-// shown returns a text so that it can be told from any other: what may look like something else
-// or like nothing is escaped.
-func shown(text string) string {
-	const most = 100
-	text = text[:min(most, len(text))]
-	ambiguous := func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == ',' }
-	if text == "" || strings.ContainsFunc(text, ambiguous) {
-		return strconv.QuoteToASCII(text)
-	}
-	return text
 }
