@@ -26,7 +26,6 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/test/ownledger"
 	"github.com/token-ramp/ramp-go/internal/test/racedetector"
-	"github.com/token-ramp/ramp-go/internal/test/testlog"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/ramptest/control"
 )
@@ -283,7 +282,7 @@ func (m mode) play(t *testing.T, seed uint64, sum *tally) (problems []string) {
 	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	require.NoError(t, err)
 	handler := ownledger.Handler(ramp.HandlerConfig{Terms: anyTerms, Key: wayKey(), Signer: signer,
-		Logger: testlog.New(t)}, b)
+		Logger: ramptest.Logger(t)}, b)
 	test := &judged{TB: t}
 	service := ramptest.Start(test, ramptest.Config{PerOrder: true, Key: wayKey(), Validator: signer.Address(),
 		Wallet: walletOf, Handler: b.serve(handler), NoThief: true})

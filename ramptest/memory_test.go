@@ -16,7 +16,6 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/internal/test/ownledger"
-	"github.com/token-ramp/ramp-go/internal/test/testlog"
 	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/ramptest/pages"
@@ -143,7 +142,7 @@ func newCounterOf(t testing.TB, game ownledger.Game, options ...func(*ramptest.C
 	t.Helper()
 	key, signer := console(t)
 	handler := ownledger.Handler(ramp.HandlerConfig{Terms: anyTerms, Key: key, Signer: signer,
-		Logger: testlog.New(t)}, game)
+		Logger: ramptest.Logger(t)}, game)
 	c := &counter{session: session1, key: key, handler: handler, validator: signer.Address()}
 	config := ramptest.Config{PerOrder: true, Key: c.key, Validator: c.validator, Handler: c.handler,
 		Desk: ramptest.Desk{Pages: pages.New()}, NoThief: true} // most of these games accept everybody

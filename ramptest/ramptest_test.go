@@ -23,7 +23,6 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/internal/test/ownledger"
-	"github.com/token-ramp/ramp-go/internal/test/testlog"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
@@ -275,7 +274,7 @@ func TestEveryReadingOfTheInterfaceCanBePlayed(t *testing.T) {
 			c := newCounter(t, test.change, func(config *ramptest.Config) {
 				_, signer := console(t)
 				config.Handler = ownledger.Handler(
-					ramp.HandlerConfig{Logger: testlog.New(t), Terms: anyTerms, Key: config.Key, Signer: signer},
+					ramp.HandlerConfig{Logger: ramptest.Logger(t), Terms: anyTerms, Key: config.Key, Signer: signer},
 					newShop())
 			})
 			c.client = clientOf(t, c.service, c.config.Key)

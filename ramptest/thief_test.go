@@ -16,7 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/test/must"
-	"github.com/token-ramp/ramp-go/internal/test/testlog"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
@@ -118,7 +117,7 @@ func guarded(t *testing.T, d *door, ours bool, options ...func(*ramptest.Config)
 	if ours {
 		config.Handler = must.Get(ramp.NewHandler(ramp.HandlerConfig{
 			Players: d, Store: &ramp.MemoryStore{Apply: d.Apply},
-			Terms: anyTerms, Key: key, Signer: signer, Logger: testlog.New(t)}))(t)
+			Terms: anyTerms, Key: key, Signer: signer, Logger: ramptest.Logger(t)}))(t)
 	} else {
 		server := httptest.NewServer(d.serve())
 		t.Cleanup(server.Close)

@@ -26,7 +26,6 @@ import (
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/test/must"
-	"github.com/token-ramp/ramp-go/internal/test/testlog"
 	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/ramptest/control"
@@ -106,12 +105,12 @@ func (s *studio) open(t *testing.T, terms *ramp.Terms, perOrder bool, proof func
 		Settle: -1, NoThief: true, Desk: ramptest.Desk{Pages: pages.New()}})
 	store := &ramp.MemoryStore{Apply: s.Apply}
 	config := ramp.HandlerConfig{Players: s, Store: store, Terms: terms, Key: key, Signer: signer,
-		Logger: testlog.New(t), Now: s.service.Now}
+		Logger: ramptest.Logger(t), Now: s.service.Now}
 	s.chain = must.Get(ramp.NewRPC(ramp.RPCConfig{URL: s.service.RPCURL(ramp.Testnet), ChainID: 7002,
 		HTTPClient: s.service.Client(), Retries: -1}))(t)
 	if proof != nil {
 		c := proof(s.service)
-		c.Chain, c.Network, c.MintFeeBps, c.Logger = s.chain, ramp.Testnet, 2000, testlog.New(t)
+		c.Chain, c.Network, c.MintFeeBps, c.Logger = s.chain, ramp.Testnet, 2000, ramptest.Logger(t)
 		config.Confirm, config.Wallet = must.Get(rampproof.New(*c))(t), ramp.AnyWallet
 	}
 	var handler http.Handler = must.Get(ramp.NewHandler(config))(t)

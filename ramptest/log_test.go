@@ -1,4 +1,4 @@
-package testlog_test
+package ramptest_test
 
 import (
 	"bytes"
@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/token-ramp/ramp-go/internal/test/testlog"
+	"github.com/token-ramp/ramp-go/ramptest"
 )
 
 // ending is a test that ends when it is told to.
@@ -19,9 +19,9 @@ type ending struct {
 func (e *ending) Output() io.Writer  { return &e.out }
 func (e *ending) Cleanup(end func()) { e.end = end }
 
-func TestWhatIsLoggedAfterTheEndIsDropped(t *testing.T) {
+func TestWhatIsLoggedAfterTheEndOfATestIsDropped(t *testing.T) {
 	test := new(ending)
-	log := testlog.New(test)
+	log := ramptest.Logger(test)
 	log.Warn("before")
 	test.end()
 	log.Warn("after")
