@@ -2,8 +2,6 @@ package ramp
 
 import (
 	"context"
-	"fmt"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,13 +15,40 @@ const resultTime = 30 * time.Second
 // back, and the refusal of a result is noted.
 const maxNoteTime = time.Second
 
-// asked is the part of a game that a call waits for.
-type asked struct{ part atomic.Pointer[string] }
+// timing says when the parts of a call end.
+type timing struct{ work, note, answer time.Time }
 
-// ask says that the call waits for a part of the game from now on.
-func (c *call) ask(part string) {
-	if c.asked != nil {
-		c.asked.part.Store(&part)
+// timingOf returns when the parts of a call end that has a deadline, if sending its answer takes some time.
+func timingOf(deadline time.Time, send time.Duration) timing {
+	left := max(time.Until(deadline), 0)
+	answer, note := deadline.Add(-min(send, left/4)), min(maxNoteTime, left/8)
+	return timing{work: answer.Add(-note), note: answer.Add(-note / 4), answer: answer}
+}
+
+// runUntil does work until it must be answered, and reports whether it has ended by then. Work that has
+// not goes on, because it may hold a transaction that commits, and late is called at its end.
+func runUntil(ctx context.Context, t timing, work, late func(context.Context)) (ended bool) {
+	values := &lent{Context: ctx}
+	defer values.giveBack()
+	ctx, cancel := context.WithDeadline(values, t.work)
+	defer cancel() // if the work has not ended, this deadline has passed
+	timer := time.NewTimer(time.Until(t.answer))
+	defer timer.Stop()
+	done, answered := make(chan struct{}), make(chan struct{})
+	go func() {
+		work(ctx)
+		select {
+		case done <- struct{}{}:
+		case <-answered:
+			late(ctx)
+		}
+	}()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+		close(answered)
+		return false
 	}
 }
 
@@ -50,83 +75,19 @@ func (l *lent) giveBack() {
 	l.returned = true
 }
 
-// runInTime does the work of a call until it must be answered, and returns what is then known of the call.
-// Work that has not ended goes on, because it may hold a transaction that commits, and is logged when it
-// ends. The work on a result does not end when the sender gives up: the next delivery could be given up in
-// the same way, and the order would never end.
-func (h *Handler) runInTime(ctx context.Context, c *call,
-	run func(context.Context, *call) (any, error)) (*call, any, error) {
-	deadline, ok := ctx.Deadline()
-	if c.op.Name == "result" {
-		ctx = context.WithoutCancel(ctx)
-		if !ok {
-			deadline, ok = time.Now().Add(resultTime), true
-		}
-	}
-	if !ok {
-		data, err := c.guarded(ctx, run)
-		return c, data, err
-	}
-	left := max(time.Until(deadline), 0)
-	answerBy, note := deadline.Add(-min(h.config.SendTime, left/4)), min(maxNoteTime, left/8)
-	c.noteBy = answerBy.Add(-note / 4)
-	values := &lent{Context: ctx}
-	defer values.giveBack()
-	ctx, cancel := context.WithDeadline(values, answerBy.Add(-note))
-	defer cancel() // if the call is answered before its work has ended, this deadline has passed
-	c.asked = new(asked)
-	timer := time.NewTimer(time.Until(answerBy))
-	defer timer.Stop()
+// asked is the part of a game that a call waits for. A nil one keeps nothing.
+type asked struct{ last atomic.Pointer[string] }
 
-	type end struct {
-		data any
-		err  error
-	}
-	before, ended, late := *c, make(chan end), make(chan struct{})
-	go func() {
-		data, err := c.guarded(ctx, run)
-		select {
-		case ended <- end{data, err}:
-		case <-late:
-			h.recordLate(ctx, c, err)
-		}
-	}()
-	select {
-	case e := <-ended:
-		return c, e.data, e.err
-	case <-timer.C:
-		close(late)
-		part := "the handler"
-		if last := before.asked.part.Load(); last != nil {
-			part = *last
-		}
-		return &before, nil, fmt.Errorf("ramp: %s has not returned: %w", part, context.DeadlineExceeded)
+func (a *asked) ask(part string) {
+	if a != nil {
+		a.last.Store(&part)
 	}
 }
 
-// guarded does the work of a call. Whether it panicked is not asked of recover, which returns nil for
-// panic(nil) with GODEBUG=panicnil=1.
-func (c *call) guarded(ctx context.Context,
-	run func(context.Context, *call) (any, error)) (data any, err error) {
-	returned := false
-	defer func() {
-		if !returned {
-			cause := recover()
-			c.stack = debug.Stack()
-			data, err = nil, fmt.Errorf("ramp: panic: %v", cause)
-		}
-	}()
-	data, err = run(ctx, c)
-	returned = true
-	return data, err
-}
-
-// recordLate logs how the work on a call ended that was answered before.
-func (h *Handler) recordLate(ctx context.Context, c *call, err error) {
-	if err == nil {
-		err = fmt.Errorf("ramp: the call was already answered: %w", context.DeadlineExceeded)
+// part returns the part that was asked last.
+func (a *asked) part() string {
+	if last := a.last.Load(); last != nil {
+		return *last
 	}
-	reply := h.reject(internalError(err))
-	c.late, c.op.Duration, c.op.Status = true, time.Since(c.op.Begun), reply.Status
-	h.log(ctx, c, c.level(reply), 0)
+	return "the handler"
 }

@@ -5,8 +5,10 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -423,6 +425,63 @@ func (h *Handler) answer(ctx context.Context, endpoint string, read func(*call) 
 	}
 	h.record(ctx, c, reply)
 	return reply
+}
+
+// runInTime does the work of a call until it must be answered, and returns what is then known of the call.
+// The work on a result does not end when the sender gives up: the next delivery could be given up in the
+// same way, and the order would never end.
+func (h *Handler) runInTime(ctx context.Context, c *call,
+	run func(context.Context, *call) (any, error)) (*call, any, error) {
+	deadline, ok := ctx.Deadline()
+	if c.op.Name == "result" {
+		ctx = context.WithoutCancel(ctx)
+		if !ok {
+			deadline, ok = time.Now().Add(resultTime), true
+		}
+	}
+	if !ok {
+		data, err := c.guarded(ctx, run)
+		return c, data, err
+	}
+	times := timingOf(deadline, h.config.SendTime)
+	c.noteBy, c.asked = times.note, new(asked)
+	before := *c
+	var data any
+	var err error
+	if runUntil(ctx, times,
+		func(ctx context.Context) { data, err = c.guarded(ctx, run) },
+		func(ctx context.Context) { h.recordLate(ctx, c, err) }) {
+		return c, data, err
+	}
+	return &before, nil, fmt.Errorf("ramp: %s has not returned: %w", before.asked.part(),
+		context.DeadlineExceeded)
+}
+
+// guarded does the work of a call. Whether it panicked is not asked of recover, which returns nil for
+// panic(nil) with GODEBUG=panicnil=1.
+func (c *call) guarded(ctx context.Context,
+	run func(context.Context, *call) (any, error)) (data any, err error) {
+	returned := false
+	defer func() {
+		if !returned {
+			cause := recover()
+			c.stack = debug.Stack()
+			data, err = nil, fmt.Errorf("ramp: panic: %v", cause)
+		}
+	}()
+	data, err = run(ctx, c)
+	returned = true
+	return data, err
+}
+
+// recordLate logs how the work on a call ended that was answered before.
+func (h *Handler) recordLate(ctx context.Context, c *call, err error) {
+	if err == nil {
+		err = fmt.Errorf("ramp: the call was already answered: %w", context.DeadlineExceeded)
+	}
+	reply := h.reject(internalError(err))
+	c.late, c.op.Duration, c.op.Status = true, time.Since(c.op.Begun), reply.Status
+	h.log(ctx, c, c.level(reply), 0)
 }
 
 // rejection returns the answer to an error. The service delivers a result again only after HTTP

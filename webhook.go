@@ -155,12 +155,12 @@ func (h *Handler) answerAssets(ctx context.Context, header http.Header) Reply {
 		c.session, err = ParseSession(header)
 		return err
 	}, func(ctx context.Context, c *call) (any, error) {
-		c.ask("Players.Authenticate")
+		c.asked.ask("Players.Authenticate")
 		if err := h.config.Players.Authenticate(ctx, c.session); err != nil {
 			return nil, gameRejection(err, http.StatusUnauthorized)
 		}
 		rollback.Admit(ctx) // in a test
-		c.ask("Players.Assets")
+		c.asked.ask("Players.Assets")
 		player, err := h.config.Players.Assets(ctx, c.session)
 		if err != nil {
 			return nil, gameRejection(err, h.config.RejectStatus)
@@ -198,7 +198,7 @@ func (h *Handler) answerValidate(ctx context.Context, header http.Header, body [
 		accept := Accept(c.session, r, h.config.Now())
 		if unoffered != nil {
 			accept = repeatOnly(accept)
-			c.ask("HandlerConfig.Store")
+			c.asked.ask("HandlerConfig.Store")
 			switch repeat, err := h.repeats(ctx, r.UUID, accept); {
 			case err != nil:
 				return nil, err
@@ -206,18 +206,18 @@ func (h *Handler) answerValidate(ctx context.Context, header http.Header, body [
 				return nil, gameRejection(unoffered, h.config.RejectStatus)
 			}
 		}
-		c.ask("Players.Authenticate")
+		c.asked.ask("Players.Authenticate")
 		if err := h.config.Players.Authenticate(ctx, c.session); err != nil {
 			return nil, gameRejection(err, http.StatusUnauthorized)
 		}
 		if h.config.Policy != nil {
-			c.ask("HandlerConfig.Policy")
+			c.asked.ask("HandlerConfig.Policy")
 			if err := h.config.Policy(ctx, c.session, r); err != nil {
 				return nil, gameRejection(err, h.config.RejectStatus)
 			}
 		}
 		if h.config.Wallet != nil {
-			c.ask("HandlerConfig.Wallet")
+			c.asked.ask("HandlerConfig.Wallet")
 			if err := h.config.Wallet(ctx, c.session, common.HexToAddress(r.UserAddress)); err != nil {
 				return nil, gameRejection(err, h.config.RejectStatus)
 			}
@@ -225,7 +225,7 @@ func (h *Handler) answerValidate(ctx context.Context, header http.Header, body [
 		// Sign before the game commits, and release the signature only after it
 		// did: then a signer that is down costs no player anything.
 		c.op.Signed = true
-		c.ask("the signer")
+		c.asked.ask("the signer")
 		signature, err := h.config.Signer.sign(ctx, h.config.SignTimeout, r.Digest)
 		if err != nil {
 			return nil, err
@@ -360,7 +360,7 @@ func (h *Handler) finish(ctx context.Context, c *call, r *Result) error {
 	finish := Finish(r, h.config.Now())
 	if h.config.Confirm != nil {
 		var err error
-		c.ask("HandlerConfig.Confirm")
+		c.asked.ask("HandlerConfig.Confirm")
 		if finish, err = h.config.Confirm.Confirm(ctx, h.config.Store, r, finish); err != nil {
 			// whatever it wraps
 			return internalError(fmt.Errorf("ramp: the result is not confirmed: %w", err))
@@ -378,7 +378,7 @@ func (h *Handler) finish(ctx context.Context, c *call, r *Result) error {
 	if h.config.OnConflict == nil {
 		return fmt.Errorf("%w (set HandlerConfig.OnConflict to hand conflicts to a person)", err)
 	}
-	c.ask("HandlerConfig.OnConflict")
+	c.asked.ask("HandlerConfig.OnConflict")
 	if failed := h.config.OnConflict(ctx, conflict, r); failed != nil {
 		// A new rejection, so that one inside failed cannot set the code.
 		return internalError(fmt.Errorf("%w (OnConflict failed: %w)", conflict, failed))
@@ -398,7 +398,7 @@ func (h *Handler) finish(ctx context.Context, c *call, r *Result) error {
 func (h *Handler) update(ctx context.Context, c *call, next Transition) error {
 	var own, conflict *ConflictError
 	terms := &h.config.Terms.config
-	c.ask("HandlerConfig.Store")
+	c.asked.ask("HandlerConfig.Store")
 	if err := rollback.Fail(ctx); err != nil { // in a test
 		return err
 	}
