@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/internal/test/rig"
 	"github.com/token-ramp/ramp-go/rampbooks"
 	"github.com/token-ramp/ramp-go/ramptest"
@@ -68,7 +68,7 @@ func TestBooksThatAreNewerThanTheStoreSaySo(t *testing.T) {
 		s.Service.Advance(5 * time.Hour)
 		third := s.Place(t, s.Service.Mint, 4)
 		s.Service.Advance(time.Hour)
-		ramp.Must(rig.RunCommand(t, s.Office, "reconcile", "-position", position))
+		must.Get(rig.RunCommand(t, s.Office, "reconcile", "-position", position))(t)
 		s.Service.Advance(24 * time.Hour)
 		once := func() (begins time.Time) {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -81,11 +81,11 @@ func TestBooksThatAreNewerThanTheStoreSaySo(t *testing.T) {
 		}
 		const newer = `"level":"ERROR","msg":"ramp: the books are newer than the store"`
 		s.Place(t, s.Service.Mint, 4)
-		assert.True(t, once().After(ramp.Must(s.Store.Order(t.Context(), second.UUID)).FinishedAt), name)
+		assert.True(t, once().After(must.Get(s.Store.Order(t.Context(), second.UUID))(t).FinishedAt), name)
 		assert.NotContains(t, s.Log.String(), newer, name)
 
-		begun := ramp.Must(s.Store.Order(t.Context(), first.UUID)).FinishedAt
-		newest := ramp.Must(os.ReadFile(position))
+		begun := must.Get(s.Store.Order(t.Context(), first.UUID))(t).FinishedAt
+		newest := must.Get(os.ReadFile(position))(t)
 		for _, order := range []*ramptest.Order{second, third} {
 			restore(s, order.UUID)
 		}
@@ -104,9 +104,9 @@ func TestTheBooksBeginWhereTheLastOnesEnded(t *testing.T) {
 	s := rig.NewShop(t)
 	position := filepath.Join(t.TempDir(), "position")
 	s.Place(t, s.Service.Mint, 4)
-	printed := ramp.Must(rig.RunCommand(t, s.Office, "reconcile", "-position", position, "-format", "totals"))
+	printed := must.Get(rig.RunCommand(t, s.Office, "reconcile", "-position", position, "-format", "totals"))(t)
 	assert.Contains(t, printed, `"mint","items_taken","item_gold",,100,,,`)
-	printed = ramp.Must(rig.RunCommand(t, s.Office, "reconcile"))
+	printed = must.Get(rig.RunCommand(t, s.Office, "reconcile"))(t)
 	assert.Regexp(t, `\nnot judged yet: 0, and all after 2\S+Z\n`, printed)
 	end := s.Service.Now()
 	s.Service.Advance(5 * time.Hour)
@@ -131,7 +131,7 @@ func TestTheBooksBeginWhereTheLastOnesEnded(t *testing.T) {
 	assert.NotContains(t, printed, "tokens_ordered", "both orders were in earlier books")
 
 	// The position moves neither backwards nor past what no books are about.
-	kept := ramp.Must(os.ReadFile(position))
+	kept := must.Get(os.ReadFile(position))(t)
 	s.Service.Advance(time.Hour)
 	later := s.Service.Now().Format(time.RFC3339)
 	s.Place(t, s.Service.Mint, 1)
@@ -139,7 +139,7 @@ func TestTheBooksBeginWhereTheLastOnesEnded(t *testing.T) {
 		{"-from", later}, {"-to", "2026-01-01"}} {
 		_, err := rig.RunCommand(t, s.Office, "reconcile", append(period, "-position", position)...)
 		assert.NoError(t, err, "a quiet night is no error")
-		now := ramp.Must(os.ReadFile(position))
+		now := must.Get(os.ReadFile(position))(t)
 		assert.Equal(t, string(kept), string(now))
 	}
 
@@ -162,7 +162,7 @@ func TestAReportThatCannotBeWrittenKeepsThePosition(t *testing.T) {
 	position := filepath.Join(t.TempDir(), "position")
 	for _, format := range []string{"text", "json", "totals"} {
 		flags := flag.NewFlagSet("reconcile", flag.ContinueOnError)
-		run := ramp.Must(rampbooks.NewCommand("reconcile", flags))
+		run := must.Get(rampbooks.NewCommand("reconcile", flags))(t)
 		require.NoError(t, flags.Parse([]string{"-position", position, "-format", format}))
 		assert.ErrorContains(t, run(t.Context(), s.Reconciler, nil, full{}), "no space left on device")
 		assert.NoFileExists(t, position)
@@ -202,12 +202,12 @@ func TestThePositionOfTheBooksIsForItsOwnerOnly(t *testing.T) {
 				cancel()
 				return nil
 			})
-			kept := ramp.Must(os.Lstat(position))
+			kept := must.Get(os.Lstat(position))(t)
 			assert.Equal(t, fs.FileMode(0o600), kept.Mode())
 			assert.NoFileExists(t, position+".new")
 		})
 	}
-	assert.Equal(t, "other", string(ramp.Must(os.ReadFile(other))))
+	assert.Equal(t, "other", string(must.Get(os.ReadFile(other))(t)))
 }
 
 // The findings could not be kept: the next books have them again.

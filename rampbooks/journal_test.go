@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/internal/test/rig"
 	"github.com/token-ramp/ramp-go/rampbooks"
 	"github.com/token-ramp/ramp-go/support"
@@ -26,13 +27,13 @@ func TestADecisionEndsAFindingAndIsARow(t *testing.T) {
 	orders, journal := rig.WithJournal(t, store, n, &clock)
 	order := store.AbandonedAndMinted(t, n, rig.HoursAgo(100))
 	month := func() *rampbooks.Reconciliation {
-		return ramp.Must(orders.Reconcile(t.Context(), rig.HoursAgo(500), time.Time{}))
+		return must.Get(orders.Reconcile(t.Context(), rig.HoursAgo(500), time.Time{}))(t)
 	}
 	before := month()
 	require.Equal(t, []rampbooks.FindingKind{rampbooks.EndedOtherwise}, kindsOf(before))
 	clock = rig.HoursAgo(2)
 	decide := []string{"-finding", "ended_otherwise", "-who", "bob", "-reason", "case 2: taken back"}
-	ramp.Must(rig.RunCommand(t, orders, "decide", append(decide, "-moved", "item_gold=-500", order.UUID.String())...))
+	must.Get(rig.RunCommand(t, orders, "decide", append(decide, "-moved", "item_gold=-500", order.UUID.String())...))(t)
 
 	books := month()
 	assert.Empty(t, books.Findings)
@@ -49,7 +50,7 @@ func TestADecisionEndsAFindingAndIsARow(t *testing.T) {
 	assert.NoError(t, err)
 
 	// A month in which the decision was not made has no row of it, and the finding is ended there, too.
-	found := ramp.Must(orders.Reconcile(t.Context(), rig.HoursAgo(500), rig.HoursAgo(10)))
+	found := must.Get(orders.Reconcile(t.Context(), rig.HoursAgo(500), rig.HoursAgo(10)))(t)
 	assert.Empty(t, found.Decisions)
 	assert.Empty(t, found.Findings)
 
@@ -58,20 +59,20 @@ func TestADecisionEndsAFindingAndIsARow(t *testing.T) {
 	assert.ErrorIs(t, err, rampbooks.ErrDecided)
 	id := journal.Stored[0].ID
 	reverse := []string{"-who", "carol", "-reason", "case 3: it was another player's", "-reverse", id.String()}
-	ramp.Must(rig.RunCommand(t, orders, "decide", reverse...))
+	must.Get(rig.RunCommand(t, orders, "decide", reverse...))(t)
 	assert.Equal(t, []rampbooks.FindingKind{rampbooks.EndedOtherwise}, kindsOf(month()))
 	assert.Equal(t, map[string]rampbooks.Amount{"item_gold": {Amount: ramp.NewAmount(500)}}, journal.Stored[1].Moved)
 	_, err = rig.RunCommand(t, orders, "decide", reverse...)
 	assert.ErrorContains(t, err, "has been reversed before")
-	ramp.Must(rig.RunCommand(t, orders, "decide", append(decide, order.UUID.String())...))
+	must.Get(rig.RunCommand(t, orders, "decide", append(decide, order.UUID.String())...))(t)
 	assert.Empty(t, month().Findings)
 	assert.Len(t, month().Decisions, 3)
-	listed := ramp.Must(rig.RunCommand(t, orders, "entries"))
+	listed := must.Get(rig.RunCommand(t, orders, "entries"))(t)
 	assert.Equal(t, 4, strings.Count(listed, "\n"))
 	assert.Contains(t, listed, "bob  ")
 	assert.Contains(t, listed, "-500 item_gold")
 	var read rampbooks.Reconciliation
-	require.NoError(t, json.Unmarshal(ramp.Must(json.Marshal(month())), &read))
+	require.NoError(t, json.Unmarshal(must.Get(json.Marshal(month()))(t), &read))
 	assert.Equal(t, month().Text(), read.Text())
 }
 
@@ -83,8 +84,8 @@ func TestADecisionAboutATransaction(t *testing.T) {
 	burn := rig.Tx{Transfers: []ramp.Transfer{rig.Moved(rig.Player, common.Address{}, 1)}}
 	own, other := n.Send(rig.HoursAgo(50), burn), n.Send(rig.HoursAgo(40), burn)
 	why := []string{"-finding", "event_without_order", "-who", "bob", "-reason", "a holder's own burn"}
-	ramp.Must(rig.RunCommand(t, orders, "decide", append(why, "-tx", own.Hex())...))
-	books := ramp.Must(orders.Reconcile(t.Context(), rig.HoursAgo(100), rig.Now))
+	must.Get(rig.RunCommand(t, orders, "decide", append(why, "-tx", own.Hex())...))(t)
+	books := must.Get(orders.Reconcile(t.Context(), rig.HoursAgo(100), rig.Now))(t)
 	require.Len(t, books.Findings, 1)
 	assert.Equal(t, other, books.Findings[0].Events[0].TxHash)
 	for want, args := range map[string][]string{
@@ -117,7 +118,7 @@ func TestADecisionTellsAmbiguousOrdersApart(t *testing.T) {
 	}
 	first := all[0]
 	month := func() (matches []string) {
-		for _, f := range ramp.Must(orders.Reconcile(t.Context(), rig.HoursAgo(500), rig.Now)).Findings {
+		for _, f := range must.Get(orders.Reconcile(t.Context(), rig.HoursAgo(500), rig.Now))(t).Findings {
 			matches = append(matches, string(f.Kind))
 			for i := range f.Events {
 				match := fmt.Sprint(f.Orders[i].UUID == first.UUID, " ", f.Events[i].Time.Format("15"))
@@ -128,19 +129,19 @@ func TestADecisionTellsAmbiguousOrdersApart(t *testing.T) {
 	}
 	ambiguous := month()
 	require.Equal(t, "ambiguous", ambiguous[0])
-	events := ramp.Must(orders.Reconcile(t.Context(), rig.HoursAgo(500), rig.Now)).Findings[0].Events
+	events := must.Get(orders.Reconcile(t.Context(), rig.HoursAgo(500), rig.Now))(t).Findings[0].Events
 	why := []string{"-who", "bob", "-reason", "the log of the service"}
 	pair := append(why, "-finding", "ambiguous", "-tx", events[1].TxHash.Hex(), first.UUID.String())
-	ramp.Must(rig.RunCommand(t, orders, "decide", pair...))
+	must.Get(rig.RunCommand(t, orders, "decide", pair...))(t)
 	one, two := fmt.Sprint("true ", events[1].Time.Format("15")), fmt.Sprint("false ", events[0].Time.Format("15"))
 	apart := []string{"ended_otherwise", two, "ended_otherwise", one}
 	assert.Equal(t, apart, month())
 
-	ramp.Must(rig.RunCommand(t, orders, "decide", append(why, "-reverse", journal.Stored[0].ID.String())...))
+	must.Get(rig.RunCommand(t, orders, "decide", append(why, "-reverse", journal.Stored[0].ID.String())...))(t)
 	assert.Equal(t, ambiguous, month())
-	ramp.Must(rig.RunCommand(t, orders, "decide", pair...))
+	must.Get(rig.RunCommand(t, orders, "decide", pair...))(t)
 	said := support.Decision{Who: "dora", Reason: "case 4"}
-	assert.Equal(t, 2, ramp.Must(orders.EraseSession(t.Context(), "session-1", rig.HoursAgo(7*24), said)))
+	assert.Equal(t, 2, must.Get(orders.EraseSession(t.Context(), "session-1", rig.HoursAgo(7*24), said))(t))
 	assert.Equal(t, apart, month())
 }
 

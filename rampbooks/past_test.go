@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/internal/test/rig"
 	"github.com/token-ramp/ramp-go/rampbooks"
 	"github.com/token-ramp/ramp-go/rampproof"
@@ -19,10 +20,10 @@ var newToken = common.HexToAddress("0x70c4")
 // sellsOf returns the orders of a game that has sold products, each at its time.
 func sellsOf(t *testing.T, store *rig.Store, n *rig.Node, sold ...rampbooks.Offer) *rig.Office {
 	t.Helper()
-	return ramp.Must(rig.NewOffice(rig.Config{
+	return must.Get(rig.NewOffice(rig.Config{
 		Store: store, Proof: rig.ProofOn(n.RPC(t), &rampproof.Config{AnyFailure: true}), Products: sold,
 		Now: func() time.Time { return rig.Now }, Logger: rig.Quiet,
-	}))
+	}))(t)
 }
 
 // The token moves to a new contract within a month.
@@ -34,7 +35,7 @@ func TestATokenThatMovedToANewContractIsCompared(t *testing.T) {
 	store.MintOn(t, n, newToken, rig.HoursAgo(10), 490)
 	both := sellsOf(t, store, n,
 		rampbooks.Offer{Product: old, To: rig.HoursAgo(30)}, rampbooks.Offer{Product: moved, From: rig.HoursAgo(30)})
-	books := ramp.Must(both.Reconcile(t.Context(), rig.HoursAgo(60), rig.Now))
+	books := must.Get(both.Reconcile(t.Context(), rig.HoursAgo(60), rig.Now))(t)
 	assert.Empty(t, books.Findings)
 	var tokens []common.Address
 	for _, total := range books.Totals {
@@ -47,8 +48,8 @@ func TestATokenThatMovedToANewContractIsCompared(t *testing.T) {
 	// Whoever forgets the old contract accuses nobody.
 	waits := rig.OrderOf(ramp.Burn, 5, rig.HoursAgo(20))
 	store.Keep(t, waits)
-	books = ramp.Must(sellsOf(t, store, n, rampbooks.Always(moved)...).Reconcile(t.Context(), rig.HoursAgo(60),
-		rig.Now))
+	books = must.Get(sellsOf(t, store, n, rampbooks.Always(moved)...).Reconcile(t.Context(), rig.HoursAgo(60),
+		rig.Now))(t)
 	require.Equal(t, []rampbooks.FindingKind{rampbooks.NotCompared, rampbooks.NotCompared}, kindsOf(books))
 	for _, f := range books.Findings {
 		assert.Equal(t, "no setting knows its token 0x00000000000000000000000000000000000070c3: "+
@@ -78,7 +79,7 @@ func TestAFormerFeeIsNoExcuse(t *testing.T) {
 	} {
 		_, store, n := rig.NewOfficeOnNode(t, 100*time.Hour, rig.Paid)
 		store.MintOn(t, n, rig.Token, c.at, c.hundredths)
-		books := ramp.Must(sellsOf(t, store, n, sold...).Reconcile(t.Context(), rig.HoursAgo(60), rig.Now))
+		books := must.Get(sellsOf(t, store, n, sold...).Reconcile(t.Context(), rig.HoursAgo(60), rig.Now))(t)
 		assert.Equal(t, c.want, kindsOf(books), name)
 	}
 	// A time in which nothing was sold excuses what any other time does, and nothing else.
@@ -86,7 +87,7 @@ func TestAFormerFeeIsNoExcuse(t *testing.T) {
 		_, store, n := rig.NewOfficeOnNode(t, 100*time.Hour, rig.Paid)
 		store.MintOn(t, n, rig.Token, rig.HoursAgo(25), hundredths)
 		gap := []rampbooks.Offer{{Product: former, To: change}, {Product: today, From: rig.HoursAgo(20)}}
-		books := ramp.Must(sellsOf(t, store, n, gap...).Reconcile(t.Context(), rig.HoursAgo(60), rig.Now))
+		books := must.Get(sellsOf(t, store, n, gap...).Reconcile(t.Context(), rig.HoursAgo(60), rig.Now))(t)
 		assert.Equal(t, want, kindsOf(books))
 	}
 }
@@ -103,8 +104,8 @@ func TestTwoPacksOfOneItemAreToldApart(t *testing.T) {
 	transfers := []ramp.Transfer{rig.Moved(common.Address{}, rig.Player, 4900)}
 	hash := n.Send(rig.HoursAgo(20).Add(time.Minute), rig.Tx{Transfers: transfers})
 	store.Keep(t, rig.Ended(order, ramp.OrderSucceeded, hash, rig.HoursAgo(20).Add(2*time.Minute)))
-	books := ramp.Must(sellsOf(t, store, n, rampbooks.Always(small, big)...).Reconcile(t.Context(), rig.HoursAgo(60),
-		rig.Now))
+	books := must.Get(sellsOf(t, store, n, rampbooks.Always(small, big)...).Reconcile(t.Context(), rig.HoursAgo(60),
+		rig.Now))(t)
 	require.Empty(t, books.Findings)
 	ordered := map[string]string{}
 	for _, total := range books.Totals {
@@ -142,8 +143,8 @@ func TestTheAccountOfTheFeesBuysForItself(t *testing.T) {
 			order = rig.Ended(order, ramp.OrderSucceeded, hash, rig.HoursAgo(30).Add(2*time.Minute))
 		}
 		store.Keep(t, order)
-		books := ramp.Must(sellsOf(t, store, n, rampbooks.Always(rig.Product)...).Reconcile(t.Context(),
-			rig.HoursAgo(60), rig.Now))
+		books := must.Get(sellsOf(t, store, n, rampbooks.Always(rig.Product)...).Reconcile(t.Context(),
+			rig.HoursAgo(60), rig.Now))(t)
 		require.Equal(t, c.want, kindsOf(books), name)
 		if c.want == nil {
 			assert.Equal(t, "4.9 0.1", books.Totals[0].Moved.String()+" "+books.Totals[0].Fees.String(), name)
@@ -162,9 +163,9 @@ func TestAnErasedPlayerWithALargeFee(t *testing.T) {
 	order = rig.Ended(order, ramp.OrderSucceeded, hash, rig.HoursAgo(30).Add(2*time.Minute))
 	orders := sellsOf(t, store, n, rampbooks.Always(dear)...)
 	store.Keep(t, order)
-	before := ramp.Must(orders.Reconcile(t.Context(), rig.HoursAgo(60), rig.Now))
+	before := must.Get(orders.Reconcile(t.Context(), rig.HoursAgo(60), rig.Now))(t)
 	store.Erase("session-1", rig.Now)
-	assert.Equal(t, before, ramp.Must(orders.Reconcile(t.Context(), rig.HoursAgo(60), rig.Now)))
+	assert.Equal(t, before, must.Get(orders.Reconcile(t.Context(), rig.HoursAgo(60), rig.Now))(t))
 	assert.Empty(t, before.Findings)
 	assert.Equal(t, "2 3", before.Totals[0].Moved.String()+" "+before.Totals[0].Fees.String())
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/internal/test/rig"
 	"github.com/token-ramp/ramp-go/rampbooks"
 	"github.com/token-ramp/ramp-go/rampproof"
@@ -26,7 +27,7 @@ import (
 // cells returns what the column of a CSV file has in the rows of a figure.
 func cells(t *testing.T, printed, figure, column string) (values []string) {
 	t.Helper()
-	rows := ramp.Must(csv.NewReader(strings.NewReader(printed)).ReadAll())
+	rows := must.Get(csv.NewReader(strings.NewReader(printed)).ReadAll())(t)
 	at, of := slices.Index(rows[0], column), slices.Index(rows[0], "figure")
 	for _, row := range rows[1:] {
 		if row[of] == figure {
@@ -64,8 +65,8 @@ func TestAPositionIsAboutOneGame(t *testing.T) {
 	n.Send(rig.HoursAgo(10), rig.Tx{Transfers: []ramp.Transfer{stolen}})
 	before := sellsOf(t, store, n, rampbooks.Always(rig.Product)...)
 	with := sellsOf(t, store, n, rampbooks.Always(rig.Product, added)...)
-	ramp.Must(rig.RunCommand(t, before, "reconcile", "-position", position))
-	ramp.Must(rig.RunCommand(t, before, "reconcile", "-position", position))
+	must.Get(rig.RunCommand(t, before, "reconcile", "-position", position))(t)
+	must.Get(rig.RunCommand(t, before, "reconcile", "-position", position))(t)
 	_, err := rig.RunCommand(t, with, "reconcile", "-position", position)
 	assert.EqualError(t, err, position+" is the position of books with other tokens: "+
 		"they are about chain 1112, network testnet, project any, tokens "+rig.Token.Hex()+
@@ -78,14 +79,14 @@ func TestAPositionIsAboutOneGame(t *testing.T) {
 	assert.NoError(t, err, "the position is about both now")
 
 	config := rampproof.Config{AnyFailure: true}
-	elsewhere := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: "http://node", ChainID: 5}))
+	elsewhere := must.Get(ramp.NewRPC(ramp.RPCConfig{URL: "http://node", ChainID: 5}))(t)
 	for name, other := range map[string]rig.Config{
 		"another project": {ProjectID: "project-2", Proof: rig.ProofOn(n.RPC(t), &config)},
 		"another chain":   {Proof: rig.ProofOn(elsewhere, &config)},
 		"another network": {Proof: rig.ProofOn(n.RPC(t), &rampproof.Config{AnyFailure: true, Network: ramp.Mainnet})},
 	} {
 		other.Store, other.Products, other.Logger = store, rampbooks.Always(rig.Product, added), rig.Quiet
-		orders := ramp.Must(rig.NewOffice(other))
+		orders := must.Get(rig.NewOffice(other))(t)
 		for _, args := range [][]string{nil, {"-from", "2026-11-19"}} {
 			_, err := rig.RunCommand(t, orders, "reconcile", append(args, "-position", position)...)
 			assert.ErrorContains(t, err, "is the position of other books", name)
@@ -113,9 +114,9 @@ func TestOneProcessKeepsThePosition(t *testing.T) {
 
 		var log bytes.Buffer
 		config := rampproof.Config{AnyFailure: true}
-		second := ramp.Must(rig.NewOffice(rig.Config{Store: s.Store, Proof: rig.ProofOn(s.Chain, &config),
+		second := must.Get(rig.NewOffice(rig.Config{Store: s.Store, Proof: rig.ProofOn(s.Chain, &config),
 			Products: rampbooks.Always(rig.Product), Now: s.Service.Now,
-			Logger: slog.New(slog.NewJSONHandler(&log, nil))}))
+			Logger: slog.New(slog.NewJSONHandler(&log, nil))}))(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended.Go(func() {
 			second.KeepBooks(ctx, position, func(context.Context, *rampbooks.Reconciliation) error {

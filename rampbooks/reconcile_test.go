@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/internal/test/racedetector"
 	"github.com/token-ramp/ramp-go/internal/test/rig"
 	"github.com/token-ramp/ramp-go/rampbooks"
@@ -48,7 +49,7 @@ func TestBooksThatCloseSayWhatWasMovedAndFindNothing(t *testing.T) {
 	books := s.Books(t, s.Begin, time.Time{})
 	assert.Empty(t, books.Findings)
 	amount := func(text string) rampbooks.Amount {
-		a := ramp.Must(ramp.ParseAmount(text))
+		a := must.Get(ramp.ParseAmount(text))(t)
 		return rampbooks.Amount{Amount: a}
 	}
 	none := map[string]rampbooks.Amount{}
@@ -105,7 +106,7 @@ func TestReconcileFindsExactlyWhatIsWrong(t *testing.T) {
 		"an abandoned mint succeeds later": {func(t *testing.T, s *rig.Shop) {
 			o := s.Place(t, s.Service.Mint, 2, ramptest.StaysPending())
 			s.Service.Advance(20 * time.Hour)
-			ramp.Must(s.Abandon(t.Context(), o.UUID, decided))
+			must.Get(s.Abandon(t.Context(), o.UUID, decided))(t)
 			s.Service.Advance(20 * time.Hour)
 			_ = s.Service.Deliver(t.Context(), o, ramptest.Succeeded)
 		}, rampbooks.EndedOtherwise, rampbooks.ByAmount,
@@ -113,7 +114,7 @@ func TestReconcileFindsExactlyWhatIsWrong(t *testing.T) {
 		"a mint is abandoned although it succeeded": {func(t *testing.T, s *rig.Shop) {
 			o := s.Place(t, s.Service.Mint, 2, ramptest.ResultNever())
 			s.Service.Advance(40 * time.Hour)
-			ramp.Must(s.Abandon(t.Context(), o.UUID, decided))
+			must.Get(s.Abandon(t.Context(), o.UUID, decided))(t)
 		}, rampbooks.EndedOtherwise, rampbooks.ByAmount,
 			"the mint was given back, and its tokens were minted: paid twice"},
 		"a mint that succeeded is given back after 40 hours": {func(t *testing.T, s *rig.Shop) {
@@ -137,7 +138,7 @@ func TestReconcileFindsExactlyWhatIsWrong(t *testing.T) {
 			abandoned, o := s.Place(t, s.Service.Mint, 2, ramptest.StaysPending()),
 				s.Place(t, s.Service.Mint, 2, ramptest.StaysPending())
 			s.Service.Advance(20 * time.Hour)
-			ramp.Must(s.Abandon(t.Context(), abandoned.UUID, decided))
+			must.Get(s.Abandon(t.Context(), abandoned.UUID, decided))(t)
 			s.Change(o.UUID,
 				func(stored *ramp.Order) { stored.State, stored.FinishedAt = ramp.OrderSucceeded, s.Service.Now() })
 		}, rampbooks.OrderWithoutEvent, "", "its result had no transaction hash, and no event of its user fits"},
@@ -237,7 +238,7 @@ func TestASecondMintBesideAWaitingOrderIsFound(t *testing.T) {
 		rig.Tx{Transfers: []ramp.Transfer{rig.Moved(common.Address{}, rig.Player, 490)}}
 	store.Keep(t, order)
 	found := func(from, to time.Duration, open int) []rampbooks.FindingKind {
-		books := ramp.Must(orders.Reconcile(t.Context(), rig.Now.Add(from), rig.Now.Add(to)))
+		books := must.Get(orders.Reconcile(t.Context(), rig.Now.Add(from), rig.Now.Add(to)))(t)
 		assert.Equal(t, open, books.Open)
 		return kindsOf(books)
 	}
@@ -262,8 +263,8 @@ func TestAnOrderThatHasWaitedIsFoundOnce(t *testing.T) {
 		rig.Tx{Transfers: []ramp.Transfer{rig.Moved(rig.Player, common.Address{}, 500)}})
 	var found [][]rampbooks.FindingKind
 	for hour := -4 * time.Hour; hour < 0; hour += time.Hour {
-		found = append(found, kindsOf(ramp.Must(orders.Reconcile(t.Context(), rig.Now.Add(hour),
-			rig.Now.Add(hour+time.Hour)))))
+		found = append(found, kindsOf(must.Get(orders.Reconcile(t.Context(), rig.Now.Add(hour),
+			rig.Now.Add(hour+time.Hour)))(t)))
 	}
 	assert.Equal(t, [][]rampbooks.FindingKind{nil, nil, {rampbooks.WaitsWithEvent}, nil}, found)
 }
@@ -277,10 +278,10 @@ func TestAnEventIsThatOfTheOrderThatIsLeft(t *testing.T) {
 	mint := rig.Tx{Transfers: []ramp.Transfer{rig.Moved(common.Address{}, rig.Player, 490)}}
 	n.Send(at(-959), mint)
 	store.Keep(t, first, second)
-	assert.Empty(t, kindsOf(ramp.Must(orders.Reconcile(t.Context(), at(-360), at(-175)))),
+	assert.Empty(t, kindsOf(must.Get(orders.Reconcile(t.Context(), at(-360), at(-175)))(t)),
 		"the second waits for less than 13 hours")
 	store.Keep(t, rig.Ended(second, ramp.OrderSucceeded, n.Send(at(-172), mint), at(-171)))
-	books := ramp.Must(orders.Reconcile(t.Context(), at(-175), rig.Now))
+	books := must.Get(orders.Reconcile(t.Context(), at(-175), rig.Now))(t)
 	require.Equal(t, []rampbooks.FindingKind{rampbooks.WaitsWithEvent}, kindsOf(books))
 	assert.Equal(t, first.UUID, books.Findings[0].Orders[0].UUID)
 }
@@ -300,9 +301,9 @@ func TestAnOrderThatWaitsHidesNothing(t *testing.T) {
 		own := n.Send(at(-599), mint)
 		store.Keep(t, wrong, waits)
 		assert.Equal(t, []rampbooks.FindingKind{rampbooks.Ambiguous},
-			kindsOf(ramp.Must(orders.Reconcile(t.Context(), at(-720), at(-500)))), state)
+			kindsOf(must.Get(orders.Reconcile(t.Context(), at(-720), at(-500)))(t)), state)
 		store.Keep(t, rig.Ended(waits, ramp.OrderSucceeded, own, at(-300)))
-		assert.Empty(t, kindsOf(ramp.Must(orders.Reconcile(t.Context(), at(-500), rig.Now))), state)
+		assert.Empty(t, kindsOf(must.Get(orders.Reconcile(t.Context(), at(-500), rig.Now))(t)), state)
 	}
 }
 
@@ -334,7 +335,7 @@ func TestWhatOneTransactionMints(t *testing.T) {
 				rig.Ended(rig.OrderOf(ramp.Mint, 5, rig.Now.Add(-62*time.Minute)), ramp.OrderSucceeded, hash,
 					rig.Now.Add(end)))
 			assert.Equal(t, c.want,
-				kindsOf(ramp.Must(orders.Reconcile(t.Context(), rig.Now.Add(-3*time.Hour), time.Time{}))), name)
+				kindsOf(must.Get(orders.Reconcile(t.Context(), rig.Now.Add(-3*time.Hour), time.Time{}))(t)), name)
 		}
 	}
 	// A thief with the HMAC key ends an order of their own as failed, by a stolen mint.
@@ -343,7 +344,7 @@ func TestWhatOneTransactionMints(t *testing.T) {
 	store.Keep(t,
 		rig.Ended(rig.OrderOf(ramp.Mint, 5, rig.Now.Add(-61*time.Minute)), ramp.OrderFailed, stolen,
 			rig.Now.Add(-59*time.Minute)))
-	books := ramp.Must(orders.Reconcile(t.Context(), rig.Now.Add(-3*time.Hour), time.Time{}))
+	books := must.Get(orders.Reconcile(t.Context(), rig.Now.Add(-3*time.Hour), time.Time{}))(t)
 	assert.Equal(t, []rampbooks.FindingKind{rampbooks.EventWithoutOrder}, kindsOf(books), "%v", books.Findings)
 }
 
@@ -378,7 +379,7 @@ func TestPeriodsFindTogetherWhatOnePeriodFinds(t *testing.T) {
 	hours(2)
 	abandoned := s.Place(t, s.Service.Burn, 4, ramptest.ResultNever())
 	hours(30)
-	ramp.Must(s.Abandon(t.Context(), abandoned.UUID, decided))
+	must.Get(s.Abandon(t.Context(), abandoned.UUID, decided))(t)
 	hours(3)
 	whole := s.Books(t, s.Begin, from.Add(rampbooks.Overlap))
 
@@ -413,7 +414,7 @@ func TestReconcileWaitsForResultsAndFinalBlocks(t *testing.T) {
 		Proof:    rig.ProofOn(s.Chain, &rampproof.Config{AnyFailure: true, Confirmations: 2000}),
 		Products: rampbooks.Always(rig.Product)})
 	require.NoError(t, err)
-	final := ramp.Must(strict.Reconcile(t.Context(), s.Begin, time.Time{}))
+	final := must.Get(strict.Reconcile(t.Context(), s.Begin, time.Time{}))(t)
 	assert.Empty(t, final.Findings, "its block has 720 confirmations")
 	assert.Equal(t, []rampbooks.FindingKind{rampbooks.EventWithoutOrder}, kindsOf(s.Books(t, s.Begin, time.Time{})))
 }
@@ -468,7 +469,7 @@ func TestTheBooksAsTextJSONAndCSV(t *testing.T) {
 	}
 	var totals bytes.Buffer
 	require.NoError(t, books.WriteTotalsCSV(&totals, rampbooks.DecimalPoint))
-	rows := ramp.Must(csv.NewReader(&totals).ReadAll())
+	rows := must.Get(csv.NewReader(&totals).ReadAll())(t)
 	period := []string{s.Begin.Format(time.RFC3339), books.To.Format(time.RFC3339)}
 	assert.Equal(t, append([]string{"7002", "testnet", ""}, period...), rows[1][:5])
 	var figures []string
@@ -491,21 +492,21 @@ func TestTheBooksAsTextJSONAndCSV(t *testing.T) {
 		"books   mint orders_waiting  0    ", "books   burn orders_waiting  1    ",
 	}, figures)
 
-	written := ramp.Must(json.Marshal(books))
+	written := must.Get(json.Marshal(books))(t)
 	for _, part := range []string{`"moved":"3.92"`, `"waits_with_event":1,`,
 		`"user_address":"` + s.Service.Wallet(lost.Session).Hex(), `"tokens":"3"`, `"assets":{"item_gold":"100"}`} {
 		assert.Contains(t, string(written), part)
 	}
 	var read rampbooks.Reconciliation
 	require.NoError(t, json.Unmarshal(written, &read))
-	again := ramp.Must(json.Marshal(read))
+	again := must.Get(json.Marshal(read))(t)
 	assert.Equal(t, string(written), string(again), "Go can read them back")
 	assert.Equal(t, text, read.Text())
 }
 
 func TestReconcileNamesWhatIsMissing(t *testing.T) {
 	s := rig.NewShop(t)
-	blind := ramp.Must(rig.NewOffice(rig.Config{Store: s.Store}))
+	blind := must.Get(rig.NewOffice(rig.Config{Store: s.Store}))(t)
 	_, err := blind.Reconcile(t.Context(), time.Time{}, time.Time{})
 	assert.EqualError(t, err,
 		"ramp: Config.Proof is required; Config.Products is required; from is required")
@@ -531,7 +532,7 @@ func TestBooksAreNoneIfACallFails(t *testing.T) {
 		rig.Ended(rig.OrderOf(ramp.Mint, 5, at(-2001)), ramp.OrderFailed, old, at(-38)),
 		rig.Ended(rig.OrderOf(ramp.Mint, 5, at(-63)), ramp.OrderSucceeded, common.Hash{9}, at(-37)))
 	n.Calls, store.Calls = 0, 0
-	books := ramp.Must(orders.Reconcile(t.Context(), at(-180), time.Time{}))
+	books := must.Get(orders.Reconcile(t.Context(), at(-180), time.Time{}))(t)
 	require.Len(t, books.Findings, 5)
 	nodes, lists := n.Calls, store.Calls
 	for failing := range max(nodes, lists) {
@@ -572,7 +573,7 @@ func TestDustDoesNotHideAStolenMint(t *testing.T) {
 			store.Keep(t, rig.Ended(burned, ramp.OrderSucceeded, own, rig.Now.Add(-50*time.Minute)))
 			stolen := n.Send(rig.Now.Add(-30*time.Minute),
 				rig.Tx{Transfers: []ramp.Transfer{rig.Moved(common.Address{}, rig.Friend, 500_000)}})
-			books := ramp.Must(orders.Reconcile(t.Context(), rig.Now.Add(-3*time.Hour), time.Time{}))
+			books := must.Get(orders.Reconcile(t.Context(), rig.Now.Add(-3*time.Hour), time.Time{}))(t)
 			assert.True(t,
 				slices.ContainsFunc(books.Findings,
 					func(f rampbooks.Finding) bool { return f.Events[0].TxHash == stolen }), "the mint is listed")
@@ -599,7 +600,7 @@ func TestTheBooksReadEveryBlockOnce(t *testing.T) {
 		n.Send(rig.Now.Add(time.Duration(i-busy-3600)*time.Second), rig.Tx{Transfers: []ramp.Transfer{
 			rig.Moved(rig.Player, common.Address{}, int64(i+1)), rig.Moved(common.Address{}, rig.Friend, int64(i+1))}})
 	}
-	books := ramp.Must(orders.Reconcile(t.Context(), rig.Now.Add(-24*time.Hour), time.Time{}))
+	books := must.Get(orders.Reconcile(t.Context(), rig.Now.Add(-24*time.Hour), time.Time{}))(t)
 	assert.Equal(t, 2*busy, books.Counts[rampbooks.EventWithoutOrder])
 	require.Len(t, books.Chain, 2)
 	assert.Equal(t, []string{"980070", "980070"},
@@ -621,7 +622,7 @@ func TestBurnsThatPlayersGaveUpAreCountedOnly(t *testing.T) {
 	store.Keep(t, right)
 	hour := func() (*rampbooks.Reconciliation, int) {
 		n.Calls = 0
-		books := ramp.Must(orders.Reconcile(t.Context(), rig.Now.Add(-time.Hour-rampbooks.Overlap), time.Time{}))
+		books := must.Get(orders.Reconcile(t.Context(), rig.Now.Add(-time.Hour-rampbooks.Overlap), time.Time{}))(t)
 		return books, n.Calls
 	}
 	_, without := hour()
@@ -709,7 +710,7 @@ func TestTheTimeOfAnEventIsThatOfItsBlock(t *testing.T) {
 				store.Keep(t, rig.Ended(order, ramp.OrderSucceeded, mint(minutes, rig.Player), at(minutes+1)))
 			}
 			n.LogTime = logTime
-			books := ramp.Must(orders.Reconcile(t.Context(), at(-180), time.Time{}))
+			books := must.Get(orders.Reconcile(t.Context(), at(-180), time.Time{}))(t)
 			require.Equal(t, []rampbooks.FindingKind{rampbooks.EventWithoutOrder}, kindsOf(books), "%v", books.Findings)
 			event := books.Findings[0].Events[0]
 			assert.Equal(t, stolen, event.TxHash)
@@ -739,7 +740,7 @@ func TestTheBooksEndIfTheNodeListsLessThanItShows(t *testing.T) {
 			store.Keep(t, rig.Ended(rig.OrderOf(ramp.Mint, 5, at(minutes-1)), ramp.OrderSucceeded, hash, at(minutes+1)))
 			n.Send(at(minutes+2), mint(rig.Friend)) // stolen
 		}
-		books := ramp.Must(orders.Reconcile(t.Context(), at(-1200), time.Time{}))
+		books := must.Get(orders.Reconcile(t.Context(), at(-1200), time.Time{}))(t)
 		require.Equal(t, 2, books.Counts[rampbooks.EventWithoutOrder])
 		assert.Equal(t, 2, books.Witnesses)
 		assert.NotContains(t, books.Text(), "listed the event of no order")
@@ -753,7 +754,7 @@ func TestTheBooksEndIfTheNodeListsLessThanItShows(t *testing.T) {
 	n.Send(at(-60), mint(rig.Friend))
 	n.Lists = func(*rig.Tx) bool { return false }
 	store.Keep(t, rig.OrderOf(ramp.Mint, 5, at(-14*60)))
-	books := ramp.Must(orders.Reconcile(t.Context(), at(-180), time.Time{}))
+	books := must.Get(orders.Reconcile(t.Context(), at(-180), time.Time{}))(t)
 	assert.Zero(t, books.Witnesses)
 	assert.Contains(t, books.Text(), "\nThe node listed the event of no order, so nothing shows")
 }
@@ -767,7 +768,7 @@ func TestAnEventThatIsFarFromTheEndOfItsOrderWasListed(t *testing.T) {
 		hash := n.Send(at(-1050), rig.Tx{Transfers: []ramp.Transfer{rig.Moved(common.Address{}, rig.Player, 490)}})
 		store.Keep(t, rig.Ended(order, ramp.OrderSucceeded, hash, at(end)))
 		for _, from := range []int{-2400, -1100, -300} {
-			ramp.Must(orders.Reconcile(t.Context(), at(from), time.Time{}))
+			must.Get(orders.Reconcile(t.Context(), at(from), time.Time{}))(t)
 		}
 	}
 }
@@ -782,7 +783,7 @@ func TestTheBooksNameAClockThatWasAhead(t *testing.T) {
 		hash := n.Send(at(-40*60), mint)
 		order := rig.OrderOf(ramp.Mint, 5, at(-40*60+ahead))
 		store.Keep(t, order)
-		books := ramp.Must(orders.Reconcile(t.Context(), at(-50*60), time.Time{}))
+		books := must.Get(orders.Reconcile(t.Context(), at(-50*60), time.Time{}))(t)
 		require.Equal(t,
 			[]rampbooks.FindingKind{rampbooks.EventWithoutOrder, rampbooks.WaitsWithoutEvent}, kindsOf(books))
 		stolen, waits := books.Findings[0], books.Findings[1]
@@ -801,7 +802,7 @@ func TestTheBooksNameAClockThatWasAhead(t *testing.T) {
 	own := n.Send(at(-30*60), mint)
 	order := rig.OrderOf(ramp.Mint, 5, at(-30*60-1))
 	store.Keep(t, rig.Ended(order, ramp.OrderSucceeded, own, at(-29*60)), rig.OrderOf(ramp.Mint, 5, at(-60)))
-	books := ramp.Must(orders.Reconcile(t.Context(), at(-70*60), time.Time{}))
+	books := must.Get(orders.Reconcile(t.Context(), at(-70*60), time.Time{}))(t)
 	require.Equal(t, []rampbooks.FindingKind{rampbooks.EventWithoutOrder, rampbooks.EventWithoutOrder}, kindsOf(books))
 	for _, f := range books.Findings {
 		assert.Equal(t, "nobody ordered this mint, or its order was deleted", f.Detail)
@@ -826,7 +827,7 @@ func TestBooksThatStandStillSaySo(t *testing.T) {
 		{4 * time.Hour, rig.Now.Add(-5 * time.Hour), false},
 	} {
 		n.Unfinal = uint64(c.unfinal / time.Second)
-		books := ramp.Must(orders.Reconcile(t.Context(), rig.Now.Add(-24*time.Hour), c.to))
+		books := must.Get(orders.Reconcile(t.Context(), rig.Now.Add(-24*time.Hour), c.to))(t)
 		assert.Equal(t, c.stalled, books.Stalled != "", "%v", c)
 		said := "\nThe books stand still: the newest block that is final is of 2026-11-20T08:00:00Z, " +
 			"and the newest of all of 2026-11-20T12:00:00Z: use another node"
@@ -836,11 +837,11 @@ func TestBooksThatStandStillSaySo(t *testing.T) {
 	_, err := rig.RunCommand(t, orders, "reconcile", "-from", "2026-11-19")
 	assert.ErrorContains(t, err, "the books stand still: the newest block that is final")
 	var log bytes.Buffer
-	logs := ramp.Must(rig.NewOffice(rig.Config{
+	logs := must.Get(rig.NewOffice(rig.Config{
 		Store: store, Proof: rig.ProofOn(n.RPC(t), &rampproof.Config{AnyFailure: true}),
 		Products: rampbooks.Always(rig.Product),
 		Now:      func() time.Time { return rig.Now }, Logger: slog.New(slog.NewJSONHandler(&log, nil)),
-	}))
+	}))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	logs.KeepBooks(ctx, "", func(context.Context, *rampbooks.Reconciliation) error {
 		cancel()

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/internal/test/rig"
 	"github.com/token-ramp/ramp-go/rampbooks"
 )
@@ -33,9 +34,9 @@ func awkward(t *testing.T) (books *rampbooks.Reconciliation, lines []rampbooks.L
 		store.Keep(t, order)
 	}
 	thousands := rig.OrderOf(ramp.Mint, 1, rig.HoursAgo(30))
-	thousands.Intent.To[0].Amount = ramp.Must(ramp.ParseAmount("1.234"))
+	thousands.Intent.To[0].Amount = must.Get(ramp.ParseAmount("1.234"))(t)
 	minted := rig.Moved(common.Address{}, rig.Player, 1)
-	minted.Value = ramp.Must(thousands.Intent.To[0].Amount.Units(18))
+	minted.Value = must.Get(thousands.Intent.To[0].Amount.Units(18))(t)
 	hash := n.Send(rig.HoursAgo(30).Add(time.Minute), rig.Tx{Transfers: []ramp.Transfer{minted}})
 	store.Keep(t, rig.Ended(thousands, ramp.OrderSucceeded, hash, rig.HoursAgo(30).Add(2*time.Minute)))
 	free := rig.Product
@@ -73,7 +74,7 @@ func sheet(t *testing.T, office, file, separator, language string) (rows [][]str
 	said, err := run.CombinedOutput()
 	require.NoError(t, err, string(said))
 	name := strings.TrimSuffix(filepath.Base(file), ".csv") + ".fods"
-	decoder := xml.NewDecoder(bytes.NewReader(ramp.Must(os.ReadFile(filepath.Join(dir, name)))))
+	decoder := xml.NewDecoder(bytes.NewReader(must.Get(os.ReadFile(filepath.Join(dir, name)))(t)))
 	inText, repeated := false, 0
 	for {
 		token, err := decoder.Token()
@@ -196,7 +197,7 @@ print(lines[lines.source == "orders"].moved.sum().round(6), lines.moved.dtype)
 func TestHledgerReadsTheLines(t *testing.T) {
 	hledger := program(t, "hledger")
 	books, lines := awkward(t)
-	document := string(ramp.Must(os.ReadFile("../docs/books.md")))
+	document := string(must.Get(os.ReadFile("../docs/books.md"))(t))
 	_, rules, found := strings.Cut(document, "```hledger\n")
 	require.True(t, found)
 	rules, _, _ = strings.Cut(rules, "```")

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/internal/test/rig"
 	"github.com/token-ramp/ramp-go/rampbooks"
 	"github.com/token-ramp/ramp-go/rampproof"
@@ -52,8 +53,8 @@ func newRegular(t *testing.T) (*regular, *rig.NotingStore, *rig.Node) {
 	proof := &rampproof.Config{AnyFailure: true}
 	_, store, n := rig.NewOfficeOnNode(t, 8*24*time.Hour, proof)
 	noted := &rig.NotingStore{Store: store, Noted: map[uuid.UUID]ramp.Refusal{}}
-	orders := ramp.Must(rig.NewOffice(rig.Config{Store: noted, Proof: rig.ProofOn(n.RPC(t), proof),
-		Products: rampbooks.Always(rig.Product), Now: func() time.Time { return rig.Now }, Logger: rig.Quiet}))
+	orders := must.Get(rig.NewOffice(rig.Config{Store: noted, Proof: rig.ProofOn(n.RPC(t), proof),
+		Products: rampbooks.Always(rig.Product), Now: func() time.Time { return rig.Now }, Logger: rig.Quiet}))(t)
 	return &regular{t, orders, filepath.Join(t.TempDir(), "position"), firstDay}, noted, n
 }
 
@@ -150,7 +151,7 @@ func TestAFindingEndsWithItsOrder(t *testing.T) {
 		assert.Equal(t, []rampbooks.FindingKind{rampbooks.WaitsWithEvent}, kindsOf(books.day()))
 	}
 	d := support.Decision{Who: "alice", Reason: "the purse has room", AgainstEvidence: true}
-	ramp.Must(books.orders.Finish(t.Context(), o.UUID, hash, d))
+	must.Get(books.orders.Finish(t.Context(), o.UUID, hash, d))(t)
 	assert.Empty(t, kindsOf(books.day()))
 }
 
