@@ -2,7 +2,6 @@ package ramptest
 
 import (
 	"cmp"
-	"errors"
 	"maps"
 	"net"
 	"net/http"
@@ -14,7 +13,10 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/transport"
 	"github.com/token-ramp/ramp-go/ramptest/control"
-	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
+	"github.com/token-ramp/ramp-go/ramptest/internal/audit"
+	"github.com/token-ramp/ramp-go/ramptest/internal/emulator"
+	"github.com/token-ramp/ramp-go/ramptest/internal/frontend"
+	"github.com/token-ramp/ramp-go/ramptest/internal/trade"
 )
 
 // Books sets how the service reports a game that loses assets or moves them twice.
@@ -233,7 +235,7 @@ type Config struct {
 }
 
 // Pages are the pages of a service. Package pages has them.
-type Pages = desk.Pages
+type Pages = frontend.Pages
 
 // Desk configures a service that runs as a program of its own, beside the game's server, as
 // ramp emulate does: where people and programs reach it, how its clock runs, and what it
@@ -370,11 +372,11 @@ func (c *Config) setDefaults() {
 	c.BlockTime = cmp.Or(c.BlockTime, time.Second)
 	c.Decimals = cmp.Or(c.Decimals, 18)
 	if c.Wallet == nil {
-		c.Wallet = sessionWallet
+		c.Wallet = trade.SessionWallet
 	}
-	c.Wallet = oncePerSession(c.Wallet)
+	c.Wallet = trade.OncePerSession(c.Wallet)
 	if c.Digest == nil {
-		c.Digest = hashDigest
+		c.Digest = trade.HashDigest
 	}
 	if c.Schedule == nil {
 		c.Schedule = Schedule()
@@ -389,22 +391,28 @@ func (c *Config) setDefaults() {
 	}
 }
 
-// tokenType returns the type of the token that is traded for items.
-func (c *Config) tokenType(items []ramp.Item) ramp.AssetType {
-	switch {
-	case c.TokenType != "":
-		return c.TokenType
-	case slices.ContainsFunc(items, func(item ramp.Item) bool { return item.IsNonFungible }):
-		return ramp.TypeNFT
-	default:
-		return ramp.TypeERC20
+// emulator returns the configuration of the emulator.
+func (c *Config) emulator() emulator.Config {
+	config := emulator.Config{
+		Key: c.Key, Validator: c.Validator, Game: c.Game,
+		AssetsPath: c.AssetsPath, ValidatePath: c.ValidatePath, ResultPath: c.ResultPath,
+		ProjectID: c.ProjectID, Networks: c.Networks, Client: c.Client, Timeout: c.Timeout,
+		Epoch: c.Epoch, Mode: emulator.Mode(c.Books), Closed: c.Closed, NoThief: c.NoThief, Settle: c.Settle,
+		Finding: func(f *audit.Finding) error { return imbalance(f) }, Regenerating: c.Regenerating,
+		Mailbox: c.Mailbox, IsUnitTest: c.isUnitTest(),
+		FailureStatus: c.FailureStatus, MaxBody: c.MaxBody, Schedule: c.Schedule, Retry: c.Retry,
+		AcceptExpired: c.AcceptExpired, UUIDDigits: c.UUIDDigits,
+		Rules: trade.Rules{PerOrder: c.PerOrder, NetAmounts: c.NetAmounts, BurnMethod: c.BurnMethod,
+			TokenType: c.TokenType, Decimals: c.Decimals},
+		Wallet: c.Wallet, Digest: c.Digest, Faults: faultForms,
+		Confirmations: c.Confirmations, BlockTime: c.BlockTime, Tokens: *c.Tokens,
+		AuthorizeRPC: c.AuthorizeRPC,
+		Listener:     c.Desk.Listener, PublicURL: c.Desk.PublicURL, ControlToken: c.Desk.ControlToken,
+		Keys: c.Desk.Keys, Secrets: c.Desk.Secrets, Speed: c.Desk.Speed, KeepOrders: c.Desk.KeepOrders,
+		OnEvent: c.Desk.OnEvent, OtherKey: c.Desk.OtherKey,
 	}
-}
-
-func (c *Config) wallet(session ramp.Session) (*ramp.Signer, error) {
-	signer := c.Wallet(session)
-	if signer == nil {
-		return nil, errors.New("ramptest: Config.Wallet returned nil for the session")
+	if c.Desk.State != nil {
+		config.State = c.Desk.State.file
 	}
-	return signer, nil
+	return config
 }

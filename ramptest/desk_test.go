@@ -9,13 +9,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/token-ramp/ramp-go/ramptest/internal/api"
-	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
+	"github.com/token-ramp/ramp-go/ramptest/internal/frontend"
 )
 
 // The pages are a client: few methods cross, those of the control API are the same there,
 // and the pages do not see the engine.
 func TestFewMethodsCross(t *testing.T) {
-	service, api := reflect.TypeFor[desk.Service](), reflect.TypeFor[api.Emulator]()
+	service, api := reflect.TypeFor[frontend.Service](), reflect.TypeFor[api.Emulator]()
 	assert.LessOrEqual(t, service.NumMethod(), 15)
 	shared := 0
 	for i := range service.NumMethod() {

@@ -5,23 +5,21 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
+
+	"github.com/token-ramp/ramp-go/ramptest/internal/fault"
 )
 
-// faultForm is the form of a fault that [ParseFault] reads. argument names the part after
-// the equals sign; it is empty if there is none.
-type faultForm struct {
-	name, argument, says string
-	parse                func(argument string) (Fault, error)
-}
-
 // form returns the form of faults like example, which parse makes.
-func form(example Fault, argument, says string, parse func(string) (Fault, error)) faultForm {
-	name, _, _ := strings.Cut(example.name, "=")
-	return faultForm{name, argument, says, parse}
+func form(example Fault, argument, says string, parse func(string) (Fault, error)) fault.Form {
+	name, _, _ := strings.Cut(example.fault.Name, "=")
+	return fault.Form{Name: name, Argument: argument, Says: says, Read: func(argument string) (fault.Fault,
+		error) {
+		f, err := parse(argument)
+		return f.fault, err
+	}}
 }
 
-var faultForms = []faultForm{
+var faultForms = fault.Forms{
 	plain(TransactionFails, "receipt.status is 0x0"),
 	plain(StaysPending, "the transaction is never mined"),
 	form(TransactionType(0), "NUMBER", "type 0x7 is sponsored; other types are unknown", transactionType),
@@ -56,84 +54,39 @@ var faultForms = []faultForm{
 // description: for example "result-late=DURATION" and "the result is delayed by
 // DURATION". CALL is validate or result. DURATION is a [time.Duration] such as 10m.
 // COUNT is a number from 1 to 100.
-func FaultForms() (forms [][2]string) {
-	for _, f := range faultForms {
-		form := f.name
-		if f.argument != "" {
-			form += "=" + f.argument
-		}
-		forms = append(forms, [2]string{form, f.says})
-	}
-	return forms
-}
+func FaultForms() (forms [][2]string) { return faultForms.List() }
 
 // ParseFault parses a fault in the form that the control API, the command line and
 // [Fault.String] use, such as "transaction-fails", "result-late=10m" or
 // "lost-answer=validate". [FaultForms] lists all forms.
 func ParseFault(text string) (Fault, error) {
-	name, argument, given := strings.Cut(text, "=")
-	for _, f := range faultForms {
-		if f.name != name {
-			continue
-		}
-		if given != (f.argument != "") {
-			return Fault{},
-				fmt.Errorf("ramptest: the fault must be written %q",
-					strings.TrimSuffix(f.name+"="+f.argument, "="))
-		}
-		fault, err := f.parse(argument)
-		if err != nil {
-			return Fault{}, fmt.Errorf("ramptest: the fault %s=%s: %w", f.name, f.argument, err)
-		}
-		return fault, nil
-	}
-	names := make([]string, len(faultForms))
-	for i, f := range faultForms {
-		names[i] = f.name
-	}
-	return Fault{}, fmt.Errorf("ramptest: there is no such fault; there are %s", strings.Join(names, ", "))
+	f, err := faultForms.Parse(text)
+	return Fault{fault: f}, err
 }
 
-// parseFaults parses a list of faults.
-func parseFaults(texts []string) ([]Fault, error) {
-	const limit = 100 // each may cause more calls
-	if len(texts) > limit {
-		return nil, fmt.Errorf("ramptest: an order may have at most %d faults", limit)
-	}
-	var faults []Fault
-	for _, text := range texts {
-		fault, err := ParseFault(text)
-		if err != nil {
-			return nil, err
-		}
-		faults = append(faults, fault)
-	}
-	return faults, nil
+func plain(make func() Fault, says string) fault.Form {
+	return form(make(), "", says, func(string) (Fault, error) { return make(), nil })
 }
 
-func plain(fault func() Fault, says string) faultForm {
-	return form(fault(), "", says, func(string) (Fault, error) { return fault(), nil })
-}
-
-func counted(fault func(int) Fault, says string) faultForm {
-	return form(fault(1), "COUNT", says, func(argument string) (Fault, error) {
+func counted(make func(int) Fault, says string) fault.Form {
+	return form(make(1), "COUNT", says, func(argument string) (Fault, error) {
 		n, err := strconv.Atoi(argument)
 		if err != nil || n < 1 || n > 100 {
 			return Fault{}, fmt.Errorf("COUNT must be a number from 1 to 100")
 		}
-		return fault(n), nil
+		return make(n), nil
 	})
 }
 
-func calling(fault func(On) Fault, says string) faultForm {
-	return form(fault(OnResult), "CALL", says, func(argument string) (Fault, error) {
+func calling(make func(On) Fault, says string) fault.Form {
+	return form(make(OnResult), "CALL", says, func(argument string) (Fault, error) {
 		call, err := parseCall(argument)
-		return fault(call), err
+		return make(call), err
 	})
 }
 
 func late(argument string) (Fault, error) {
-	d, err := parseDuration(argument)
+	d, err := fault.ParseDuration(argument)
 	return ResultLate(d), err
 }
 
@@ -143,7 +96,7 @@ func slow(argument string) (Fault, error) {
 	if err != nil {
 		return Fault{}, err
 	}
-	d, err := parseDuration(lasts)
+	d, err := fault.ParseDuration(lasts)
 	return SlowAnswer(call, d), err
 }
 
@@ -160,16 +113,4 @@ func parseCall(text string) (On, error) {
 		return "", fmt.Errorf("CALL must be validate or result")
 	}
 	return On(text), nil
-}
-
-// maxPassing bounds how far a caller of the control API can move the clock. No test
-// needs more, and a time.Duration holds at most 292 years.
-const maxPassing = 10 * 365 * 24 * time.Hour
-
-func parseDuration(text string) (time.Duration, error) {
-	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 || d > maxPassing {
-		return 0, fmt.Errorf("DURATION must be a time such as 90s, 15m or 12h, and at most 10 years")
-	}
-	return d, nil
 }

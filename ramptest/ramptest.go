@@ -60,27 +60,13 @@
 package ramptest
 
 import (
-	"cmp"
-	"crypto/rand"
-	"fmt"
-	"net"
 	"net/http"
-	"strings"
-	"sync"
 	"testing"
-	"time"
 
-	"github.com/google/uuid"
-	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/internal/loopback"
-	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
-	"github.com/token-ramp/ramp-go/ramptest/internal/clock"
-	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
-	"github.com/token-ramp/ramp-go/ramptest/internal/history"
-	"github.com/token-ramp/ramp-go/ramptest/internal/life"
-	"github.com/token-ramp/ramp-go/ramptest/internal/locks"
-	"github.com/token-ramp/ramp-go/ramptest/internal/route"
-	"github.com/token-ramp/ramp-go/ramptest/internal/statefile"
+	"github.com/token-ramp/ramp-go/ramptest/internal/backend"
+	"github.com/token-ramp/ramp-go/ramptest/internal/emulator"
+	"github.com/token-ramp/ramp-go/ramptest/internal/frontend"
+	"github.com/token-ramp/ramp-go/ramptest/internal/text"
 )
 
 // Start starts a service and closes it when the test ends. It fails the test, and logs the timeline, if
@@ -98,17 +84,17 @@ func Start(t testing.TB, config Config) *Service {
 	}
 	t.Cleanup(func() {
 		if config.Closed {
-			s.audit.Sweep(s.life.Alive)
+			s.service.Audit.Sweep(s.service.Life.Alive)
 		}
 		var stolen, unasked []string
 		done := !t.Failed() && !t.Skipped() // a test that has stopped has not done all that it means to
 		if done {
-			stolen, unasked = s.game.thefts(s.life.Alive)
+			stolen, unasked = s.service.Game.Thefts(s.service.Life.Alive)
 		}
 		s.Close()
-		said := s.report()
+		said := s.service.Report()
 		if done {
-			said = lines(append([]string{said, s.orders.missed(), s.notClosed()}, stolen...)...)
+			said = text.Lines(append([]string{said, s.service.Shortfalls()}, stolen...)...)
 		}
 		switch {
 		case said == "" || config.Books == BooksOff:
@@ -117,7 +103,7 @@ func Start(t testing.TB, config Config) *Service {
 		default:
 			t.Log(said)
 		}
-		if aside := lines(append(unasked, s.asides())...); aside != "" {
+		if aside := text.Lines(append(unasked, s.service.Asides())...); aside != "" {
 			t.Log(aside)
 		}
 		if t.Failed() {
@@ -132,131 +118,23 @@ func New(config Config) (*Service, error) {
 	if err := config.check(); err != nil {
 		return nil, err
 	}
-	epoch := config.Epoch
-	if config.Desk.State != nil {
-		var err error
-		if config.Epoch, err = config.Desk.State.file.Epoch(config.Desk.Speed, epoch); err != nil {
-			return nil, fmt.Errorf("ramptest: state: %w", err)
-		}
-	}
 	config.setDefaults()
-	s := &Service{mux: http.NewServeMux(), run: rand.Text()[:8], transport: &http.Transport{},
-		shared: shared{config: &config, life: life.New(), secrets: secretsOf(&config)}}
-	s.wire()
-	if s.keeper != nil {
-		err := s.keeper.restore()
-		if err == nil {
-			s.run, err = config.Desk.State.file.Kept("run", s.run)
-		}
-		if err != nil {
-			return nil, err
-		}
-		s.clock.Epoch = epoch // it starts where the other one was only once
-	}
-	switch {
-	case config.Handler != nil:
-		s.SetHandler(config.Handler)
-	case config.Game != "":
-		client := config.Client
-		if client == nil {
-			client = &http.Client{Transport: s.transport}
-		}
-		s.game.reach(config.Game, *client)
-	}
-	if err := s.listen(); err != nil {
-		s.life.Close()
+	service, err := emulator.New(config.emulator())
+	if err != nil {
 		return nil, err
 	}
-	if s.keeper != nil {
-		s.keeper.flush()
-		s.life.Busy.Run(s.keeper.run)
+	driven := backend.New(service)
+	s := &Service{service: service, pages: frontend.Serve(config.Desk.Pages, driven.Frontend(),
+		service.Guard)}
+	api := driven.Control()
+	service.Handle("/control", api)
+	service.Handle("/control/", api)
+	service.Handle("/", http.HandlerFunc(s.servePage))
+	if config.Handler != nil {
+		s.SetHandler(config.Handler)
 	}
-	if config.Desk.Speed > 0 {
-		s.life.Busy.Run(s.orders.run)
+	if err := service.Serve(); err != nil {
+		return nil, err
 	}
 	return s, nil
-}
-
-// wire creates the parts of the service and connects them.
-func (s *Service) wire() {
-	c := s.config
-	s.clock = clock.New(c.Desk.Speed, c.Epoch)
-	var file *statefile.File
-	if c.Desk.State != nil {
-		s.changes, file = newChanges(), c.Desk.State.file
-	}
-	s.history = history.New(s.clock.Now(), file, c.Desk.OnEvent)
-	s.guard = &desk.Guard{Token: c.Desk.ControlToken}
-	s.game = &game{shared: s.shared, readings: readings{mu: locks.At(locks.Readings)},
-		failing: newFailures[AssetsFailure]()}
-	s.audit = s.newAudit(s.game.owned)
-	s.game.audit = s.audit // which asks it
-	chains := make(map[ramp.Network]*chain.Chain)
-	s.orders = &orders{shared: s.shared, game: s.game, chains: chains,
-		agenda: newAgenda(), turn: locks.At(locks.Turn), mu: locks.At(locks.Orders),
-		issued: make(map[uuid.UUID]*issued), placed: make(map[uuid.UUID]*Order)}
-	for network, id := range c.Networks {
-		chains[network] = chain.New(chain.Config{Name: string(network), ID: id, BlockTime: c.BlockTime,
-			Now: s.clock.Now, Tokens: chain.Units(*c.Tokens, c.Decimals), Decimals: c.Decimals,
-			Service: serviceAccount(), Tracked: c.Desk.State != nil,
-			Submitted: func(tx *chain.Transaction) { s.orders.submitted(network, tx) }})
-	}
-	if c.Desk.State != nil {
-		s.keeper = &keeper{shared: s.shared, file: file, orders: s.orders,
-			writing: locks.At(locks.Writing)}
-	}
-	s.console = &console{shared: s.shared, orders: s.orders, failing: newFailures[InitializeFailure]()}
-	s.node = &node{shared: s.shared, chains: chains, failing: newFailures[int]()}
-	calls := new(route.Table)
-	calls.Handle("POST /api/v2/initialize", s.console)
-	calls.Handle("POST /rpc/{network}", s.node)
-	s.mux.Handle("/api/v2/initialize", calls)
-	s.mux.Handle("/rpc/", calls)
-	driven := &remote{s}
-	api := driven.handler()
-	front := &frontDesk{remote: driven, listed: entries{mu: locks.At(locks.List)}, probing: newProbing()}
-	s.pages = desk.Serve(c.Desk.Pages, front, s.guard)
-	s.mux.HandleFunc("/", s.servePage)
-	s.mux.Handle("/control", api)
-	s.mux.Handle("/control/", api)
-}
-
-// listen starts the HTTP server, unless the service is in memory.
-func (s *Service) listen() error {
-	listener := s.config.Desk.Listener
-	public := strings.TrimRight(s.config.Desk.PublicURL, "/")
-	s.guard.URL = cmp.Or(public, desk.MemoryURL)
-	if listener == nil {
-		if s.config.Game == "" {
-			return nil
-		}
-		var err error
-		if listener, err = loopback.Listen(); err != nil {
-			return fmt.Errorf("ramptest: %w", err)
-		}
-	}
-	if s.guard.URL = public; public == "" {
-		at, err := loopback.Address(listener)
-		if err != nil {
-			return fmt.Errorf("ramptest: %w", err)
-		}
-		s.guard.URL = "http://" + at
-	}
-	s.server = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
-	// Browsers open connections in advance. Shutdown would wait 5 seconds for a request.
-	var unused sync.Map
-	s.server.ConnState = func(c net.Conn, state http.ConnState) {
-		if state == http.StateNew {
-			unused.Store(c, nil)
-		} else {
-			unused.Delete(c)
-		}
-	}
-	s.server.RegisterOnShutdown(func() {
-		for c := range unused.Range {
-			_ = c.(net.Conn).Close() // nothing was asked
-		}
-	})
-	s.life.Busy.Run(func() { _ = s.server.Serve(listener) }) // until it is shut down
-	return nil
 }

@@ -3,44 +3,32 @@ package ramptest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
-	"slices"
-	"strings"
+	"sync"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/control"
-	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
-	"github.com/token-ramp/ramp-go/ramptest/internal/life"
-	"github.com/token-ramp/ramp-go/ramptest/internal/memory"
+	"github.com/token-ramp/ramp-go/ramptest/internal/emulator"
+	"github.com/token-ramp/ramp-go/ramptest/internal/order"
+	"github.com/token-ramp/ramp-go/ramptest/internal/text"
+	"github.com/token-ramp/ramp-go/ramptest/internal/trade"
 )
 
 // Service is an emulated token ramp. It is safe for concurrent use.
 type Service struct {
-	shared
-	game    *game
-	orders  *orders
-	console *console
-	node    *node
-	keeper  *keeper // nil without a state file
-	run     string  // see control.EventList
-	mux     *http.ServeMux
+	service *emulator.Service
 	pages   http.Handler // nil without Desk.Pages
-
-	transport *http.Transport // to the game and to the service; it knows no proxy
-	server    *http.Server    // nil without a listener
+	orders  sync.Map     // *order.Order to *Order: each that was returned
 }
 
 // SetHandler makes handler the game's server from now on, as [Config.Handler]
 // does. Use it for a server that needs the address of the service, or its
 // [Service.Client], to be built. Leave Game and Handler of the [Config] empty then.
-func (s *Service) SetHandler(handler http.Handler) {
-	s.game.reach(desk.MemoryURL, http.Client{Transport: memory.Transport{Handler: handler, Running: &s.life.Busy}})
-}
+func (s *Service) SetHandler(handler http.Handler) { s.service.SetHandler(handler) }
 
 // servePage answers a request for a page.
 func (s *Service) servePage(w http.ResponseWriter, r *http.Request) {
@@ -54,19 +42,19 @@ func (s *Service) servePage(w http.ResponseWriter, r *http.Request) {
 		"The URL is right. For the page itself, set Config.Desk.Pages to pages.New()."
 	fail := func(code int, problem string) { status, said = code, problem }
 	id, err := uuid.Parse(q.Get("uuid"))
-	terms, _, unknown := s.orders.terms(id, false)
+	terms, _, unknown := s.service.Orders.Terms(id, false)
 	switch exchange := r.URL.Path == "/exchange"; {
 	case !exchange && r.URL.Path != "/catalog":
 		fail(http.StatusNotFound, "This service has no pages: set Config.Desk.Pages to pages.New().")
 	case q.Get("sessionId") == "" || q.Get("accessToken") == "" || exchange && err != nil || !exchange &&
 		q.Get("projectId") == "":
 		fail(http.StatusBadRequest, "A parameter is missing (interface 2.1).")
-	case s.config.Networks[network] == 0 || exchange && unknown == nil && network != terms.Network:
+	case s.service.Config().Networks[network] == 0 || exchange && unknown == nil && network != terms.Network:
 		fail(http.StatusBadRequest, "The network is not that of the initialize call, or is not served.")
 	case exchange && errors.Is(unknown, ErrExpiredUUID):
-		fail(http.StatusGone, say(unknown))
+		fail(http.StatusGone, text.Sentence(unknown))
 	case exchange && unknown != nil:
-		fail(http.StatusNotFound, say(unknown))
+		fail(http.StatusNotFound, text.Sentence(unknown))
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)
@@ -76,7 +64,7 @@ func (s *Service) servePage(w http.ResponseWriter, r *http.Request) {
 // URL is the base address of the service: {ramp_api_url} and {ramp_url} of the
 // interface, or [Desk.PublicURL]. If the service is in memory, only
 // [Service.Client] reaches it.
-func (s *Service) URL() string { return s.guard.URL }
+func (s *Service) URL() string { return s.service.Guard.URL }
 
 // RPCURL is the address of a network's chain: {rpc_mainnet_url} or
 // {rpc_testnet_url} of the interface.
@@ -85,25 +73,20 @@ func (s *Service) RPCURL(network ramp.Network) string { return s.URL() + "/rpc/"
 // Client returns an HTTP client that reaches the service, in memory or not. Set it as the
 // HTTPClient of [ramp.ClientConfig] and [ramp.RPCConfig]. It uses no proxy, and does not depend on
 // [http.DefaultTransport], which a test may replace.
-func (s *Service) Client() *http.Client {
-	if s.server == nil {
-		return &http.Client{Transport: memory.Transport{Handler: s, Running: new(life.Group)}}
-	}
-	return &http.Client{Transport: s.transport}
-}
+func (s *Service) Client() *http.Client { return s.service.Client() }
 
 // ServeHTTP serves the service's own endpoints. Use it to run the service in a
 // server of your own.
-func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.service.ServeHTTP(w, r) }
 
 // Payer returns the account with which the service pays for transactions of type 0x7;
 // see [TransactionType] and package rampproof.
-func (s *Service) Payer() common.Address { return serviceAccount() }
+func (s *Service) Payer() common.Address { return trade.ServiceAccount() }
 
 // Wallet returns the address of a player's wallet, which is the user_address of the
 // player's orders (interface 2.5). It is zero if [Config.Wallet] returns nil.
 func (s *Service) Wallet(session ramp.Session) common.Address {
-	signer, err := s.config.wallet(session)
+	signer, err := s.service.Wallet(session)
 	if err != nil {
 		return common.Address{}
 	}
@@ -114,13 +97,7 @@ func (s *Service) Wallet(session ramp.Session) common.Address {
 // rejects, the error is a [*Rejection]. If its answer breaks the interface, it is
 // another error.
 func (s *Service) Assets(ctx context.Context, session ramp.Session) (*ramp.Player, error) {
-	leave, err := s.life.Enter()
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	player, _, err := s.game.assets(ctx, session, uuid.Nil)
-	return player, err
+	return s.service.Assets(ctx, session)
 }
 
 // Mint plays a player who mints. It asks the game to approve turning the
@@ -134,18 +111,34 @@ func (s *Service) Assets(ctx context.Context, session ramp.Session) (*ramp.Playe
 // returns the same order. It cannot add faults; see [ErrPlaced].
 func (s *Service) Mint(ctx context.Context, id uuid.UUID, session ramp.Session, tokens ramp.Amount,
 	faults ...Fault) (*Order, error) {
-	return s.orders.order(ctx, tradeNamed(string(ramp.Mint)), id, session, tokens, chosen(faults))
+	return s.place(ctx, ramp.Mint, id, session, tokens, faults)
 }
 
 // Burn plays a player who burns. It asks the game to approve turning tokens into
 // the outputs of the initialize call. In all else it works like [Service.Mint].
 func (s *Service) Burn(ctx context.Context, id uuid.UUID, session ramp.Session, tokens ramp.Amount,
 	faults ...Fault) (*Order, error) {
-	return s.orders.order(ctx, tradeNamed(string(ramp.Burn)), id, session, tokens, chosen(faults))
+	return s.place(ctx, ramp.Burn, id, session, tokens, faults)
+}
+
+func (s *Service) place(ctx context.Context, direction ramp.Direction, id uuid.UUID, session ramp.Session,
+	tokens ramp.Amount, faults []Fault) (*Order, error) {
+	o, err := s.service.Orders.Place(ctx, trade.Named(string(direction)), id, session, tokens, chosen(faults))
+	if o == nil {
+		return nil, err
+	}
+	return s.public(o), err
+}
+
+// public returns an order as the service returns it, always the same one.
+func (s *Service) public(o *order.Order) *Order {
+	known, _ := s.orders.LoadOrStore(o, &Order{UUID: o.UUID, Session: o.Session, Network: o.Network,
+		Request: o.Request, Approval: o.Approval, TxHash: o.TxHash, order: o})
+	return known.(*Order)
 }
 
 // State returns the state of an order.
-func (s *Service) State(o *Order) State { return o.delivery.now().State }
+func (s *Service) State(o *Order) State { return State(o.kept().Delivery.Now().State) }
 
 // Deliver sends the game a result with the outcome, now and once (interface 6).
 // If the transaction is still pending, Deliver first mines it with that outcome.
@@ -163,17 +156,17 @@ func (s *Service) State(o *Order) State { return o.delivery.now().State }
 // the Intent of a Request. No chain knows its transaction, and the service does
 // not retry its result.
 func (s *Service) Deliver(ctx context.Context, o *Order, outcome Outcome) error {
-	return s.orders.byHand(ctx, o, outcome)
+	return s.service.Orders.ByHand(ctx, o.kept(), order.Outcome(outcome))
 }
 
 // Resend sends the game the result again, now and once, with the outcome on the
 // chain (interface 6). The error is [ErrPending] if the transaction is pending.
 func (s *Service) Resend(ctx context.Context, o *Order) error {
-	return s.orders.byHand(ctx, o, asOnChain)
+	return s.service.Orders.ByHand(ctx, o.kept(), order.AsOnChain)
 }
 
 // Now returns the time on the service's clock.
-func (s *Service) Now() time.Time { return s.clock.Now() }
+func (s *Service) Now() time.Time { return s.service.Clock.Now() }
 
 // Advance moves the service's clock forward. It does what falls due in order, each
 // at its own time: it mines blocks, and delivers and retries results (interface 8).
@@ -182,136 +175,71 @@ func (s *Service) Now() time.Time { return s.clock.Now() }
 // Calls of Advance wait for each other. A handler must therefore not call Advance,
 // or wait for a goroutine that does, while Advance is calling it: that would
 // deadlock.
-func (s *Service) Advance(d time.Duration) []Delivery { return s.orders.advance(d) }
+func (s *Service) Advance(d time.Duration) (sent []Delivery) {
+	for _, d := range s.service.Orders.Advance(d) {
+		sent = append(sent, Delivery{s.public(d.Order), d.Attempt, d.Time, d.Status, d.Err, d.Next})
+	}
+	return sent
+}
 
 // Outside calls f, with which the test itself moves the assets of players: they earn, spend or
 // trade. The books read what players own before and after it, and know that what moves meanwhile
 // belongs to no order. See [Config.Closed].
-func (s *Service) Outside(f func()) { s.audit.Outside(s.life.Alive, f) }
+func (s *Service) Outside(f func()) { s.service.Audit.Outside(s.service.Life.Alive, f) }
 
 // FailInitialize makes the next initialize calls fail, one for each failure, in
 // this order, regardless of their content.
 func (s *Service) FailInitialize(failures ...InitializeFailure) {
-	s.console.failing.add(failures)
+	for _, f := range failures {
+		s.service.Console.Failing.Add([]emulator.InitializeFailure{emulator.InitializeFailure(f)})
+	}
 }
 
 // FailRPC makes the next requests to the chains fail, one for each code, in this order, regardless
 // of their content. A code below 100 is a JSON-RPC error code: those of the interface (7.3) are
 // negative, and 3 is a reverted contract call. Any other code is an HTTP status, [RPCNoAnswer] or
 // [RPCCutOff]; 429 has a Retry-After of 1 second. 0 lets a request succeed.
-func (s *Service) FailRPC(codes ...int) { s.node.failing.add(codes) }
+func (s *Service) FailRPC(codes ...int) { s.service.Node.Failing.Add(codes) }
 
 // FailAssets makes the next assets calls fail, one for each failure, in this order, as a network
 // may: the game has answered, and the service learns nothing. It is not a failure of the game.
-func (s *Service) FailAssets(failures ...AssetsFailure) { s.game.failing.add(failures) }
+func (s *Service) FailAssets(failures ...AssetsFailure) {
+	for _, f := range failures {
+		s.service.Game.Failing.Add([]string{string(f)})
+	}
+}
 
 // Events returns what happened so far, oldest first. It has at most the last 1,000
 // requests to the chains and balance readings of the books, and the last 10,000 of all
 // other events, or 100,000 with [Desk].State. Bodies are truncated to 64 KiB.
-func (s *Service) Events() []control.Event { return s.history.All() }
+func (s *Service) Events() []control.Event { return s.service.History.All() }
 
 // Timeline returns what happened so far, one event per line with the time since the
 // service started. It includes the bodies of failed exchanges and leaves out
 // routine events; see [control.Event.Routine].
-func (s *Service) Timeline() string { return s.history.Timeline() }
+func (s *Service) Timeline() string { return s.service.History.Timeline() }
 
 // Imbalances returns the last 1,000 findings of the books, oldest first. See
 // [Config.Books].
-func (s *Service) Imbalances() []*Imbalance { return imbalances(s.audit.Found()) }
+func (s *Service) Imbalances() (all []*Imbalance) {
+	for _, f := range s.service.Audit.Found() {
+		all = append(all, imbalance(f))
+	}
+	return all
+}
 
 // Close stops the service. It waits for calls in progress, and for the
 // [Config.Handler] to return from them, but no longer than [Config.Timeout].
 // Afterwards the methods that call the game fail with [ErrClosed], and
 // [Service.Advance] does nothing.
-func (s *Service) Close() {
-	s.life.Close()
-	ending, cancel := context.WithTimeout(context.Background(), s.config.Timeout)
-	defer cancel()
-	if s.server != nil && s.server.Shutdown(ending) != nil {
-		_ = s.server.Close() // clients that are still connected lose only their answer
-	}
-	select {
-	case <-s.life.Busy.Ended():
-	case <-ending.Done():
-	}
-	s.transport.CloseIdleConnections()
-	s.keeper.flush()
-}
+func (s *Service) Close() { s.service.Close() }
 
 // Check returns what [Start] fails a test for when it ends, as one error. Call it at the end of a
 // test that uses [New], such as in TestMain. It asks the game for assets like a thief, see
 // [Config.NoThief], and what players own if [Config.Closed] is set.
 func (s *Service) Check() error {
-	if problems, _ := s.problems(); problems != "" {
+	if problems, _ := s.service.Problems(); problems != "" {
 		return errors.New(problems)
 	}
 	return nil
-}
-
-// problems returns what Start fails a test for when it ends, and what was not asked.
-func (s *Service) problems() (problems string, unasked []string) {
-	if s.config.Closed {
-		s.audit.Sweep(s.life.Alive)
-	}
-	stolen, unasked := s.game.thefts(s.life.Alive)
-	return lines(append([]string{s.report(), s.orders.missed(), s.notClosed()}, stolen...)...), unasked
-}
-
-// notClosed says why the closed books of a unit test could not see everything, or "".
-func (s *Service) notClosed() string {
-	if !s.config.Closed {
-		return ""
-	}
-	session := s.audit.Nameless()
-	if session == "" {
-		return ""
-	}
-	return fmt.Sprintf("ramptest: Config.Closed cannot see what moves for session %s between two calls, "+
-		"because the game's answer for it has no player_id, and another session may own the same assets: "+
-		"return ramp.Player.PlayerID, or leave Closed out", session)
-}
-
-// asides lists what the books do not judge, one per line: assets that move by themselves, and what
-// moved between calls for no order.
-func (s *Service) asides() string {
-	if s.config.Books == BooksOff || !s.config.isUnitTest() {
-		return ""
-	}
-	var lines []string
-	if needy, calls := s.orders.attention(); len(calls) > 0 {
-		lines = append(lines, fmt.Sprintf("ramptest: %d need attention: orders %d, "+
-			"calls that led to none %d; the newest of these: %s", len(needy)+len(calls), len(needy),
-			len(calls), calls[0].Said))
-	}
-	for _, said := range s.audit.Asides() {
-		lines = append(lines, "ramptest: "+said)
-	}
-	for _, o := range slices.Backward(s.orders.all()) {
-		if _, ids := s.audit.Judged(o.entered().Sum); len(ids) > 0 {
-			lines = append(lines, fmt.Sprintf("ramptest: %s %s: not judged, "+
-				"because Config.Regenerating names it: %s",
-				o.trade().direction, shortUUID(o.UUID), strings.Join(ids, ", ")))
-		}
-	}
-	return strings.Join(lines, "\n")
-}
-
-// report lists the findings, and the other orders that need attention, one per line. It
-// makes no calls.
-func (s *Service) report() string {
-	var lines []string
-	found := s.Imbalances()
-	for _, f := range found {
-		lines = append(lines, f.Error())
-	}
-	for _, o := range slices.Backward(s.orders.all()) {
-		if v := s.orders.verdict(o); v.Attention && len(s.audit.About(o.UUID)) == 0 {
-			line := fmt.Sprintf("ramptest: %s %s: %s", o.trade().direction, shortUUID(o.UUID), v.Said)
-			if o.delivery.now().Status == http.StatusInternalServerError {
-				line += s.orders.hint(o)
-			}
-			lines = append(lines, line)
-		}
-	}
-	return strings.Join(lines, "\n") + causes(found)
 }

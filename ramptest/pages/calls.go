@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"github.com/token-ramp/ramp-go/ramptest/control"
-	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
+	"github.com/token-ramp/ramp-go/ramptest/internal/frontend"
 )
 
 // callsView is the page of all calls, newest first.
@@ -29,15 +29,15 @@ func (s *visit) callsPage() {
 	q := s.r.URL.Query()
 	v := &callsView{frame: frame{Title: "Calls", Live: true}, Session: q.Get("session"), Query: q.Get("q"),
 		Routine: q.Has("routine"), Wrong: q.Has("wrong"), Each: q.Has("each")}
-	pick := desk.Calls
+	pick := frontend.Calls
 	if v.Wrong {
-		pick = desk.Wrong
+		pick = frontend.Wrong
 	}
 	before, limit := max(0, number(q.Get("before"))), maxFolded
 	if v.Each {
 		limit = maxLines
 	}
-	events, more := s.desk.Calls(desk.CallsQuery{Pick: pick, Before: before, Session: v.Session,
+	events, more := s.service.Calls(frontend.CallsQuery{Pick: pick, Before: before, Session: v.Session,
 		Text: v.Query, Routine: v.Routine, Brief: true, Limit: limit})
 	address := func(before int, routine, wrong, each bool) string {
 		to := url.Values{}
@@ -102,14 +102,15 @@ func (s *visit) callsPage() {
 	if more || len(events) > 0 {
 		v.Older = address(oldest, v.Routine, v.Wrong, v.Each)
 	}
-	count := func(pick desk.Pick) int {
-		all, _ := s.desk.Calls(desk.CallsQuery{Pick: pick, Session: v.Session, Text: v.Query, Routine: true,
-			Brief: true})
+	count := func(pick frontend.Pick) int {
+		all, _ := s.service.Calls(frontend.CallsQuery{Pick: pick, Session: v.Session, Text: v.Query,
+			Routine: true,
+			Brief:   true})
 		return len(all)
 	}
-	v.Filters[1].Count = count(desk.Wrong)
+	v.Filters[1].Count = count(frontend.Wrong)
 	if !v.Routine && !v.Wrong { // of which none is routine
-		v.Hidden = count(desk.Routine)
+		v.Hidden = count(frontend.Routine)
 	}
 	s.show(http.StatusOK, "calls.html", v)
 }

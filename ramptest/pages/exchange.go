@@ -14,7 +14,7 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/internal/books"
-	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
+	"github.com/token-ramp/ramp-go/ramptest/internal/frontend"
 )
 
 // exchangeView is the exchange view (interface 2.1): what may be ordered.
@@ -124,7 +124,7 @@ func (s *visit) exchangeView(q url.Values, p *problem) {
 		s.failure(http.StatusBadRequest, "uuid, accessToken, sessionId and network are required (2.1).", home)
 		return
 	}
-	asked, err := s.desk.Terms(id)
+	asked, err := s.service.Terms(id)
 	switch code, _ := codeOf(err); {
 	case code == control.CodeExpired:
 		p := &problem{Said: "The UUID has expired: it was valid for 5 minutes. " + fromGame,
@@ -163,7 +163,7 @@ func (s *visit) exchangeView(q url.Values, p *problem) {
 	v.Form.Keep = books.Decimal(keep)
 	v.Form.Received = books.Decimal(new(big.Rat).Mul(keep, tokens.Rat()))
 	var unread *problem
-	v.Reading, unread = s.read(desk.PlayerQuery{Session: session.id, AccessToken: session.token,
+	v.Reading, unread = s.read(frontend.PlayerQuery{Session: session.id, AccessToken: session.token,
 		Read: asked.First, Network: asked.Network, Token: asked.Token})
 	v.Reading.Action, v.Reading.Fields = "/exchange", fields
 	if v.Problem = unread; p != nil {
@@ -180,7 +180,7 @@ func (s *visit) exchangeView(q url.Values, p *problem) {
 func (s *visit) againForm() {
 	to := s.r.PostForm
 	old, _ := uuid.Parse(to.Get("uuid"))
-	id, err := s.desk.Issue(nil, old)
+	id, err := s.service.Issue(nil, old)
 	if err != nil {
 		s.failure(http.StatusNotFound, say(err)+" "+fromGame, link{"/", "All orders, and start a test order"})
 		return
@@ -190,7 +190,7 @@ func (s *visit) againForm() {
 }
 
 // priced returns terms with the totals for an amount of tokens.
-func (s *site) priced(asked *desk.Terms, tokens ramp.Amount) terms {
+func (s *site) priced(asked *frontend.Terms, tokens ramp.Amount) terms {
 	perToken := !s.about().PerOrder
 	price := func(list []ramp.Item) (shown []termItem) {
 		for _, item := range list {
@@ -229,7 +229,7 @@ func (s *visit) exchangeForm() {
 		return
 	}
 	session := s.session(q)
-	_, err = s.desk.Start(s.r.Context(),
+	_, err = s.service.Start(s.r.Context(),
 		control.StartRequest{Do: cmp.Or(q.Get("do"), "mint"), UUID: id.String(), SessionID: session.id,
 			AccessToken: session.token,
 			Amount:      json.Number(tokens.String()), Faults: chosenFaults(q)})
@@ -269,7 +269,7 @@ func (s *visit) catalogForm() {
 func (s *visit) readAgain(page string, fields url.Values) {
 	if session := s.session(fields); session.known() {
 		// the page shows the result
-		_, _ = s.read(desk.PlayerQuery{Session: session.id, AccessToken: session.token, Read: true})
+		_, _ = s.read(frontend.PlayerQuery{Session: session.id, AccessToken: session.token, Read: true})
 	}
 	s.redirect(page + "?" + fields.Encode())
 }
@@ -295,9 +295,9 @@ func (s *visit) catalogPage() {
 		return
 	}
 	v := &catalogView{frame: frame{Title: "Catalog", Network: network}}
-	v.Reading, v.Problem = s.read(desk.PlayerQuery{Session: session.id, AccessToken: session.token})
+	v.Reading, v.Problem = s.read(frontend.PlayerQuery{Session: session.id, AccessToken: session.token})
 	v.Reading.Action, v.Reading.Fields = "/catalog", fieldsOf(q, "projectId", "network")
-	v.Orders = s.lines(s.desk.List(desk.ListQuery{Session: session.id, Network: network,
+	v.Orders = s.lines(s.service.List(frontend.ListQuery{Session: session.id, Network: network,
 		Limit: maxLines}).Entries)
 	if v.Operator = s.guard.Operates(s.r); v.Operator {
 		v.Calls = "/calls?" + url.Values{"session": {session.id}}.Encode()

@@ -15,7 +15,7 @@ func (s *site) orderOf(text string) *control.Order {
 	if err != nil {
 		return nil
 	}
-	o, err := s.desk.Order(context.Background(), id.String(), control.OrderQuery{})
+	o, err := s.service.Order(context.Background(), id.String(), control.OrderQuery{})
 	if err != nil {
 		return nil
 	}

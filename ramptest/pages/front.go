@@ -16,7 +16,7 @@ import (
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/control"
-	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
+	"github.com/token-ramp/ramp-go/ramptest/internal/frontend"
 	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
 
@@ -61,7 +61,7 @@ type listView struct {
 // startView is the form of a test order.
 type startView struct {
 	startTerms
-	Players  []desk.Choice // the players of orders so far
+	Players  []frontend.Choice // the players of orders so far
 	Networks []ramp.Network
 	Like     bool // the terms are those of the last initialize call; otherwise they are samples
 }
@@ -97,14 +97,15 @@ func (s *visit) frontView(status int, p *problem) {
 		}
 		return "/?" + to.Encode()
 	}
-	list := s.desk.List(desk.ListQuery{Text: v.Query, Show: desk.Show(show), Offset: (page - 1) * maxLines,
-		Limit: maxLines})
+	list := s.service.List(frontend.ListQuery{Text: v.Query, Show: frontend.Show(show),
+		Offset: (page - 1) * maxLines,
+		Limit:  maxLines})
 	for i := range v.Filters {
 		f := &v.Filters[i]
-		f.Count, f.Current, f.Href = list.Counts[desk.Show(f.Value)], f.Value == show, address(f.Value, 1)
+		f.Count, f.Current, f.Href = list.Counts[frontend.Show(f.Value)], f.Value == show, address(f.Value, 1)
 	}
-	v.Any, v.Filtered = list.Any, list.Counts[desk.All] > 0 || s.r.URL.RawQuery != ""
-	if last, ok := s.last(desk.CallsQuery{Pick: desk.Calls}); ok {
+	v.Any, v.Filtered = list.Any, list.Counts[frontend.All] > 0 || s.r.URL.RawQuery != ""
+	if last, ok := s.last(frontend.CallsQuery{Pick: frontend.Calls}); ok {
 		v.Last = s.stamp(last.Time)
 	}
 	if v.Fresh = !v.Any && s.r.URL.RawQuery == ""; v.Fresh {
@@ -119,10 +120,10 @@ func (s *visit) frontView(status int, p *problem) {
 			}
 		}
 	}
-	v.List.N = list.Counts[desk.Show(show)]
+	v.List.N = list.Counts[frontend.Show(show)]
 	v.List.What, v.Losses = holds(v.List.N-list.Calls, list.Calls), list.Losses
 	if v.Losses > 0 {
-		v.More = list.Counts[desk.Attention] - v.Losses // every loss needs attention
+		v.More = list.Counts[frontend.Attention] - v.Losses // every loss needs attention
 	}
 	v.Lost = cmp.Or(list.Lost, "Assets went wrong in different ways.")
 	if c := s.culprits()[list.Loser]; list.Loser != uuid.Nil && c != nil && s.isFirst(c) {
@@ -143,13 +144,13 @@ func (s *visit) frontView(status int, p *problem) {
 }
 
 // start fills the form of a test order.
-func (s *site) start(players []desk.Choice) startView {
+func (s *site) start(players []frontend.Choice) startView {
 	about := s.about()
 	networks := slices.Sorted(maps.Keys(about.Chains))
 	v := startView{Players: players, Networks: networks,
 		startTerms: startTerms{cmp.Or(about.ProjectID, "test"), string(networks[len(networks)-1]),
 			"0x00000000000000000000000000000000000070c3", "0", "item_gold=100", "item_gold=100"}}
-	if terms, err := s.desk.Terms(uuid.Nil); err == nil {
+	if terms, err := s.service.Terms(uuid.Nil); err == nil {
 		list := func(items []ramp.Item) string {
 			var lines []string
 			for _, item := range items {
@@ -206,7 +207,7 @@ func (s *visit) startForm() {
 			Token:      terms.Token,
 			MintFeeBps: fee, Materials: items(terms.Materials), Outputs: items(terms.Outputs)}
 	}
-	id, err := s.desk.Issue(own, like)
+	id, err := s.service.Issue(own, like)
 	if err != nil {
 		fail("The terms cannot be used: " + err.Error() + ".")
 		return

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/token-ramp/ramp-go/ramptest/control"
-	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
+	"github.com/token-ramp/ramp-go/ramptest/internal/frontend"
 	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
 
@@ -38,9 +38,9 @@ type line struct {
 const maxLines, maxFolded = 50, 1_000
 
 // lines returns entries as a list shows them.
-func (s *site) lines(entries []desk.Entry) (lines []line) {
+func (s *site) lines(entries []frontend.Entry) (lines []line) {
 	tokens, culprits := make(map[string]bool), map[uuid.UUID]*control.Event{}
-	if slices.ContainsFunc(entries, func(e desk.Entry) bool { return e.Order != nil && e.Order.Loss }) {
+	if slices.ContainsFunc(entries, func(e frontend.Entry) bool { return e.Order != nil && e.Order.Loss }) {
 		culprits = s.culprits()
 	}
 	for len(entries) > 0 {
@@ -86,7 +86,7 @@ func allCalls(first *control.Event) string {
 // that has one.
 func (s *site) culprits() map[uuid.UUID]*control.Event {
 	all := make(map[uuid.UUID]*control.Event)
-	events, _ := s.desk.Calls(desk.CallsQuery{Pick: desk.Lost, Brief: true}) // newest first
+	events, _ := s.service.Calls(frontend.CallsQuery{Pick: frontend.Lost, Brief: true}) // newest first
 	for i := range events {
 		all[events[i].UUID] = &events[i]
 	}
@@ -97,10 +97,10 @@ func (s *site) culprits() map[uuid.UUID]*control.Event {
 func (s *site) isFirst(culprit *control.Event) bool { return s.story(culprit.UUID).begins() }
 
 // line returns an entry as a list shows it.
-func (s *site) line(e *desk.Entry) line {
+func (s *site) line(e *frontend.Entry) line {
 	if e.Order == nil {
 		l := s.callLine(e.Call)
-		l.Name = cmp.Or(s.desk.Name(l.Name), l.Name)
+		l.Name = cmp.Or(s.service.Name(l.Name), l.Name)
 		if order := readOrder(e.Call).Title; order != "" {
 			if l.Title = order; !e.Call.IsPolicy() { // otherwise the facts say it
 				l.Title += ", not approved"

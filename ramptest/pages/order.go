@@ -10,7 +10,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/control"
-	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
+	"github.com/token-ramp/ramp-go/ramptest/internal/frontend"
 	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
 
@@ -75,7 +75,7 @@ func (s *visit) orderView(o *control.Order, status int, p *problem) {
 	if o.Loss && culprit != nil {
 		v.Main = "call"
 	}
-	balances, err := s.desk.Balances(o.UUID)
+	balances, err := s.service.Balances(o.UUID)
 	if err != nil {
 		s.noOrder() // the service has just forgotten it
 		return
@@ -107,7 +107,7 @@ func mainButton(o *control.Order) string {
 
 // endForm ends a pending transaction, and sends the result if it is due.
 func (s *visit) endForm(o *control.Order) {
-	switch code, err := codeOf(s.desk.Mine(o.UUID, s.r.PostFormValue("outcome"))); code {
+	switch code, err := codeOf(s.service.Mine(o.UUID, s.r.PostFormValue("outcome"))); code {
 	case "":
 		s.toOrder(o.UUID)
 	case control.CodePlaced:
@@ -118,7 +118,7 @@ func (s *visit) endForm(o *control.Order) {
 }
 
 func (s *visit) resendForm(o *control.Order) {
-	_, err := s.desk.Send(s.r.Context(), o.UUID.String(), control.SendRequest{})
+	_, err := s.service.Send(s.r.Context(), o.UUID.String(), control.SendRequest{})
 	if code, err := codeOf(err); code == control.CodePending {
 		s.orderView(o, http.StatusConflict, &problem{Said: say(err)})
 		return // the timeline shows other errors
@@ -133,7 +133,7 @@ func (s *visit) advanceForm(o *control.Order) {
 			link{"/orders/" + o.UUID.String(), "To the order"})
 		return
 	}
-	passed, err := s.desk.Advance(s.r.Context(), control.AdvanceRequest{By: strconv.Itoa(minutes) + "m"})
+	passed, err := s.service.Advance(s.r.Context(), control.AdvanceRequest{By: strconv.Itoa(minutes) + "m"})
 	if err != nil {
 		s.failure(http.StatusServiceUnavailable, say(err))
 		return
@@ -144,13 +144,13 @@ func (s *visit) advanceForm(o *control.Order) {
 // readForm asks the game again for the player's assets.
 func (s *visit) readForm(o *control.Order) {
 	// the page shows the result
-	_, _ = s.desk.Player(s.r.Context(), desk.PlayerQuery{Session: o.SessionID, Read: true})
+	_, _ = s.service.Player(s.r.Context(), frontend.PlayerQuery{Session: o.SessionID, Read: true})
 	s.toOrder(o.UUID)
 }
 
 // anotherForm starts another order with the same player and terms.
 func (s *visit) anotherForm(o *control.Order) {
-	id, err := s.desk.Issue(nil, o.UUID)
+	id, err := s.service.Issue(nil, o.UUID)
 	if err != nil { // the service has just forgotten the order
 		s.noOrder()
 		return

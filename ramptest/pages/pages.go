@@ -13,7 +13,7 @@ import (
 	"net/http"
 	"sync"
 
-	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
+	"github.com/token-ramp/ramp-go/ramptest/internal/frontend"
 	"github.com/token-ramp/ramp-go/ramptest/internal/route"
 )
 
@@ -23,11 +23,11 @@ import (
 var files embed.FS
 
 // New returns the pages, for Pages of ramptest.Desk.
-func New() desk.Pages { return desk.NewPages(handler) }
+func New() frontend.Pages { return frontend.NewPages(handler) }
 
 // handler returns the pages of a service.
-func handler(service desk.Service, guard *desk.Guard) http.Handler {
-	s := &site{desk: service, guard: guard}
+func handler(service frontend.Service, guard *frontend.Guard) http.Handler {
+	s := &site{service: service, guard: guard}
 	s.templates = sync.OnceValue(func() *template.Template {
 		functions := template.FuncMap{
 			"first": first, "rest": rest, "group": grouped, "breaks": breaks, "long": long,

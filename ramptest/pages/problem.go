@@ -7,7 +7,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	"github.com/token-ramp/ramp-go/ramptest/control"
-	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
+	"github.com/token-ramp/ramp-go/ramptest/internal/frontend"
 )
 
 // problemOf returns the problem of a call that the game did not answer correctly. If the
@@ -17,7 +17,8 @@ func (s *site) problemOf(err error, id uuid.UUID) *problem {
 	if code, _ := codeOf(err); code != control.CodeRejected && code != control.CodeGame {
 		return p // there was no call
 	}
-	e, ok := s.last(desk.CallsQuery{Pick: desk.Wrong, UUID: id}, control.KindInitialize, control.KindValidate,
+	e, ok := s.last(frontend.CallsQuery{Pick: frontend.Wrong, UUID: id}, control.KindInitialize,
+		control.KindValidate,
 		control.KindResult)
 	switch o := s.orderOf(id.String()); {
 	case o != nil && o.Loss && o.TxHash == (common.Hash{}):

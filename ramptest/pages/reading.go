@@ -4,21 +4,21 @@ import (
 	"net/url"
 
 	"github.com/token-ramp/ramp-go/ramptest/control"
-	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
+	"github.com/token-ramp/ramp-go/ramptest/internal/frontend"
 )
 
 // readingView is what the player owns, as the game last reported it, and how to ask
 // again.
 type readingView struct {
-	desk.Player
+	frontend.Player
 	At     string     // when the game was asked
 	Action string     // the form that asks again
 	Fields url.Values // its fields
 }
 
 // read returns what a player owns, as the game last reported it.
-func (s *visit) read(q desk.PlayerQuery) (readingView, *problem) {
-	p, err := s.desk.Player(s.r.Context(), q)
+func (s *visit) read(q frontend.PlayerQuery) (readingView, *problem) {
+	p, err := s.service.Player(s.r.Context(), q)
 	if err != nil {
 		return readingView{}, &problem{Said: say(err)}
 	}
@@ -27,7 +27,7 @@ func (s *visit) read(q desk.PlayerQuery) (readingView, *problem) {
 		return v, nil
 	}
 	unread := &problem{Said: p.Problem}
-	if e, ok := s.last(desk.CallsQuery{Pick: desk.Wrong, Routine: true, Session: q.Session},
+	if e, ok := s.last(frontend.CallsQuery{Pick: frontend.Wrong, Routine: true, Session: q.Session},
 		control.KindAssets); ok {
 		s.explain(unread, &e)
 	}

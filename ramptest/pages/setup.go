@@ -9,7 +9,7 @@ import (
 
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/control"
-	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
+	"github.com/token-ramp/ramp-go/ramptest/internal/frontend"
 	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
 
@@ -40,14 +40,14 @@ func (s *site) setup() []setupCheck {
 		control.KindResult} {
 		c := &checks[i]
 		c.State = "not seen yet"
-		last, seen := s.last(desk.CallsQuery{Pick: desk.Genuine, Routine: true}, kind)
+		last, seen := s.last(frontend.CallsQuery{Pick: frontend.Genuine, Routine: true}, kind)
 		if seen && last.IsPolicy() { // which proves nothing about the validator key
-			before, ok := s.last(desk.CallsQuery{Pick: desk.Judged}, kind)
+			before, ok := s.last(frontend.CallsQuery{Pick: frontend.Judged}, kind)
 			if ok && before.Failed && isOtherKey(&before) {
 				last = before
 			}
 		}
-		good, worked := s.desk.Worked(kind)
+		good, worked := s.service.Worked(kind)
 		switch failed := seen && last.Failed; {
 		case failed && (!worked || failsEach(&last)):
 			c.State, c.Tone, c.Fix = "fails", verdict.Bad, s.cause(&last)
@@ -121,7 +121,7 @@ func namesSession(code ramp.Code) bool {
 // firstChecks returns the state of a setup that has seen no order: whether the game is there, has the
 // HMAC key, and has asked for a UUID. The service finds out the first two by itself.
 func (s *visit) firstChecks() []setupCheck {
-	p, asked := s.desk.Probe(s.r.Context()), s.setup()[0]
+	p, asked := s.service.Probe(s.r.Context()), s.setup()[0]
 	asked.Name = "First UUID"
 	call, at := &p.Call, s.stamp(p.Call.Time)
 	there := setupCheck{Name: "Game reachable", State: "works", Tone: verdict.Good,
@@ -263,7 +263,7 @@ func (s *site) policyCause(e *control.Event, code ramp.Code) string {
 	if namesSession(code) {
 		return "The game may not accept the session or its token. Log in to the game again."
 	}
-	_, asked := s.last(desk.CallsQuery{UUID: e.UUID}, control.KindInitialize)
+	_, asked := s.last(frontend.CallsQuery{UUID: e.UUID}, control.KindInitialize)
 	switch {
 	case about.Short:
 		return "" // the sentence says it

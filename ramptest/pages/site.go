@@ -15,14 +15,14 @@ import (
 
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/control"
-	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
+	"github.com/token-ramp/ramp-go/ramptest/internal/frontend"
 	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
 
 // site serves the pages of a service.
 type site struct {
-	desk      desk.Service
-	guard     *desk.Guard
+	service   frontend.Service
+	guard     *frontend.Guard
 	templates func() *template.Template
 }
 
@@ -31,7 +31,7 @@ const maxForm = 1 << 20
 
 // about describes the service.
 func (s *site) about() control.Description {
-	d, _ := s.desk.Describe(context.Background()) // a service in this process always can
+	d, _ := s.service.Describe(context.Background()) // a service in this process always can
 	return d
 }
 
@@ -64,7 +64,7 @@ func (s *site) guarded(page func(*visit)) http.Handler {
 					"To open it from a phone or an emulator, start it with -public, or with -url and the "+
 					"address that they use "+
 					"(ControlToken or PublicURL of ramptest.Desk).")
-		case r.Method == http.MethodPost && !desk.SameOrigin(r):
+		case r.Method == http.MethodPost && !frontend.SameOrigin(r):
 			v.failure(http.StatusForbidden,
 				"This form was not sent by a page of this service. A program must send the address of the "+
 					"service as Origin.")
@@ -190,7 +190,7 @@ func (s *visit) failure(status int, said string, links ...link) {
 
 // down returns where the game is if it did not answer the last call, and otherwise nil.
 func (s *site) down() *down {
-	e, ok := s.last(desk.CallsQuery{Pick: desk.Answered, Routine: true}, control.KindAssets,
+	e, ok := s.last(frontend.CallsQuery{Pick: frontend.Answered, Routine: true}, control.KindAssets,
 		control.KindValidate, control.KindResult)
 	if !ok || e.Answer != nil {
 		return nil
@@ -244,9 +244,9 @@ func (s *site) verdictView(v verdict.Verdict) verdictView {
 }
 
 // last returns the newest event that a query selects.
-func (s *site) last(q desk.CallsQuery, kinds ...control.Kind) (control.Event, bool) {
+func (s *site) last(q frontend.CallsQuery, kinds ...control.Kind) (control.Event, bool) {
 	q.Limit, q.Kinds = 1, kinds
-	events, _ := s.desk.Calls(q)
+	events, _ := s.service.Calls(q)
 	if len(events) == 0 {
 		return control.Event{}, false
 	}

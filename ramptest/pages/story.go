@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/token-ramp/ramp-go/ramptest/control"
-	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
+	"github.com/token-ramp/ramp-go/ramptest/internal/frontend"
 	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
 
@@ -15,7 +15,7 @@ import (
 type story []control.Event
 
 func (s *site) story(id uuid.UUID) story {
-	events, _ := s.desk.Calls(desk.CallsQuery{UUID: id, Brief: true})
+	events, _ := s.service.Calls(frontend.CallsQuery{UUID: id, Brief: true})
 	slices.Reverse(events)
 	return events
 }

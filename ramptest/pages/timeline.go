@@ -10,7 +10,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	"github.com/token-ramp/ramp-go/ramptest/control"
-	"github.com/token-ramp/ramp-go/ramptest/internal/desk"
+	"github.com/token-ramp/ramp-go/ramptest/internal/frontend"
 	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
 
@@ -145,7 +145,7 @@ func (s *site) event(number int) (control.Event, bool) {
 	if number <= 0 {
 		return control.Event{}, false
 	}
-	return s.last(desk.CallsQuery{Number: number})
+	return s.last(frontend.CallsQuery{Number: number})
 }
 
 // earlierView is a page with an earlier part of a timeline.

@@ -113,15 +113,6 @@ type Transaction struct {
 	Gone   bool // Forget was called
 }
 
-// Move is a transfer of tokens, in their smallest units. A transfer from the zero
-// address mints them; a transfer to it burns them.
-type Move struct {
-	Token, From, To common.Address
-	Amount          *big.Int
-	ID              *big.Int // of a non-fungible token (ERC-721), whose Amount is 1 token; otherwise nil
-	Approval        bool     // To may spend the tokens, and nothing moves
-}
-
 // New returns a chain whose block 0 is mined now.
 func New(config Config) *Chain {
 	return &Chain{Config: config, mu: locks.At(locks.Chain), blocks: newBlocks(config.Now())}
@@ -142,23 +133,8 @@ func (c *Chain) Reset() {
 	c.blocks = newBlocks(c.Now())
 }
 
-// Units converts an amount of tokens to their smallest units, rounded down.
-func Units(a ramp.Amount, decimals int) *big.Int {
-	n := new(big.Rat).Mul(a.Rat(), new(big.Rat).SetInt(unit(decimals)))
-	return new(big.Int).Quo(n.Num(), n.Denom())
-}
-
 // Units converts an amount of the chain's tokens to their smallest units, rounded down.
 func (c *Chain) Units(a ramp.Amount) *big.Int { return Units(a, c.Decimals) }
-
-// Tokens converts smallest units to an amount of tokens.
-func Tokens(units *big.Int, decimals int) *big.Rat {
-	return new(big.Rat).SetFrac(units, unit(decimals))
-}
-
-func unit(decimals int) *big.Int {
-	return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(decimals)), nil)
-}
 
 // height returns the number of the newest block.
 func (c *Chain) height() uint64 {

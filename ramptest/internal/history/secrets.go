@@ -1,6 +1,9 @@
 package history
 
 import (
+	"net/url"
+	"strings"
+
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/redact"
 )
@@ -35,4 +38,14 @@ func (s Secrets) Err(err error) error {
 		return s.others.Hide(err, clean)
 	}
 	return s.others.Error(err)
+}
+
+// WithoutUser returns an address without its user and password, which are sent and not shown.
+func WithoutUser(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.User == nil {
+		return address
+	}
+	u.User = nil
+	return strings.TrimRight(u.String(), "/")
 }

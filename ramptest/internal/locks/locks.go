@@ -27,9 +27,10 @@ const (
 	Writing                   // the state file is brought up to date
 	List                      // the list of the pages is made
 	Orders                    // the orders and their UUIDs
+	Held                      // the results that wait for that of another order
 	Books                     // what the players own; released while the game is asked
 	Readings                  // what the game last said
-	Agenda                    // the planned jobs
+	Jobs                      // the planned jobs
 	Delivery                  // the progress of one order
 	Chain                     // the blocks of one chain
 	Failures                  // the scripted failures of one endpoint

@@ -1,0 +1,186 @@
+package emulator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/token-ramp/ramp-go/ramptest/control"
+	"github.com/token-ramp/ramp-go/ramptest/internal/delivery"
+	"github.com/token-ramp/ramp-go/ramptest/internal/fault"
+	"github.com/token-ramp/ramp-go/ramptest/internal/order"
+	"github.com/token-ramp/ramp-go/ramptest/internal/trade"
+)
+
+// Advance moves the clock forward and runs the jobs that fall due on the way.
+func (s *Orders) Advance(d time.Duration) []delivery.Delivery {
+	leave, err := s.Life.Enter()
+	if err != nil {
+		return nil
+	}
+	defer leave()
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	end := s.Clock.Now().Add(d)
+	var sent []delivery.Delivery
+	for s.Life.Alive.Err() == nil {
+		j, ok := s.jobs.Next(end)
+		if !ok {
+			break
+		}
+		s.Clock.Jump(j.Due)
+		switch j.Task {
+		case order.MineForeign:
+			block, _ := s.Chains[j.Network].Mine(j.Tx, j.Tx.RunsCode())
+			mined := control.Event{
+				Network: j.Network, TxHash: j.Tx.Hash, Block: block, Status: control.TxMined}
+			s.recordChain(uuid.Nil, mined, "transaction %s in block %d", j.Tx.Hash, block)
+		case order.MineOrder:
+			s.mine(j.Order, outcomeOf(j.Order))
+			s.planFirst(j.Order)
+		case order.DeliverResult:
+			sent = append(sent, s.deliveries.Deliver(s.Life.Alive, j.Order)...)
+		}
+		s.jobs.Finished()
+		if s.changes.note(); j.Order != nil {
+			s.changes.note(j.Order.UUID)
+		}
+		s.History.Wake()
+	}
+	s.Clock.Jump(end)
+	if s.config.Closed {
+		s.Audit.Sweep(s.Life.Alive)
+	}
+	s.changes.note()
+	return sent
+}
+
+// outcomeOf returns the outcome that the faults of an order give its transaction.
+func outcomeOf(o *order.Order) order.Outcome {
+	if o.Script.Fails {
+		return order.Failed
+	}
+	return order.Succeeded
+}
+
+// run runs the jobs that fall due while the clock runs.
+func (s *Orders) run() {
+	const long = time.Hour // the wait if no job is planned
+	timer := time.NewTimer(long)
+	defer timer.Stop()
+	for {
+		wait := long
+		if due, ok := s.jobs.Due(); ok {
+			wait = time.Duration(float64(due.Sub(s.Clock.Now())) / s.config.Speed)
+			wait = min(long, max(wait, 0)+1) // rounded up, so that it does not wake too early
+		}
+		timer.Reset(wait)
+		select {
+		case <-s.Life.Alive.Done():
+			return
+		case <-s.jobs.Woken:
+		case <-timer.C:
+			s.Advance(0)
+		}
+	}
+}
+
+// ErrPending means that there is no result yet, because the transaction is not in a
+// block.
+var ErrPending = errors.New("ramptest: the transaction is in no block yet: call Service.Advance")
+
+// sponsored is the type of a transaction for which the service pays.
+const sponsored = 0x7
+
+// End mines the transaction of an order with an outcome, and reports whether it was
+// pending. The result follows as usual.
+func (s *Orders) End(o *order.Order, outcome order.Outcome) bool {
+	mined := s.mine(o, outcome)
+	if mined && o.Script.Pending { // otherwise a job is planned for the next block
+		s.planFirst(o)
+	}
+	return mined
+}
+
+// planFirst plans the first delivery of a result.
+func (s *Orders) planFirst(o *order.Order) {
+	if o.Script.Never || o.Delivery.Begun() { // begun by hand
+		return
+	}
+	s.deliveries.Plan(o, s.Chains[o.Network].ConfirmedAt(o.Tx, s.config.Confirmations).Add(o.Script.Late))
+}
+
+// mine puts the transaction of an order into a block. It reports whether it did;
+// false means that the transaction was already in a block.
+func (s *Orders) mine(o *order.Order, outcome order.Outcome) bool {
+	if o.Tx == nil { // the game did not approve it
+		return false
+	}
+	block, mined := s.Chains[o.Network].Mine(o.Tx, outcome == order.Failed)
+	if !mined {
+		return false
+	}
+	o.Delivery.Mined()
+	outcome, _ = s.Chains.Outcome(o) // a burn of more than the wallet holds fails regardless
+	s.recordChain(o.UUID, s.Chains.Event(o), "transaction %s in block %d", outcome, block)
+	return true
+}
+
+// hint says, in parentheses, which setting of a game that asks the chain may be why it answers the
+// result of an order with HTTP 500.
+func (s *Orders) hint(o *order.Order) string {
+	asked, chain := s.History.Last(func(e *control.Event) bool { return e.Kind == control.KindRPC })
+	_, looked := s.History.Asked(o.TxHash.Hex())
+	outcome, mined := s.Chains.Outcome(o)
+	switch {
+	case !chain || !mined:
+		return ""
+	case path.Base(asked.Request.Path) != string(o.Network):
+		return fmt.Sprintf(" (the transaction is on %s, but the game asked %s: "+
+			"its ramp.Terms and its ramp.RPC must be for one network)", o.Network, asked.Request.Path)
+	case looked && outcome == order.Failed && o.Tx.Kind != sponsored && s.proves():
+		return fmt.Sprintf(" (the player paid for this failed transaction of type %#x: "+
+			"the game's rampproof.Proof accepts only those of the ramp, "+
+			"as TransactionType(7) makes them, unless it sets AnyFailure)", o.Tx.Kind)
+	}
+	return ""
+}
+
+// proves reports whether the game has a rampproof.Proof: it has asked a token for its decimals, which
+// nothing else needs.
+func (s *Orders) proves() bool {
+	const decimals = "0x313ce567" // the selector
+	_, asked := s.History.Asked(decimals)
+	return asked
+}
+
+// ByHand delivers a result now and once, if the order allows it: with an outcome, for which
+// it first mines a pending transaction, or with that on the chain.
+func (s *Orders) ByHand(ctx context.Context, o *order.Order, stated order.Outcome) error {
+	s.mu.Lock()
+	foreign := o.Tx != nil && s.placed[o.UUID] != o
+	s.mu.Unlock()
+	switch {
+	case foreign:
+		return errors.New("ramptest: the order belongs to another service")
+	case o.Trade() == nil:
+		return fmt.Errorf("ramptest: the order has no intent of a %s", trade.Names())
+	}
+	leave, err := s.Life.Enter()
+	if err != nil {
+		return err
+	}
+	defer leave()
+	switch _, mined := s.Chains.Outcome(o); {
+	case stated == order.AsOnChain && !mined:
+		return ErrPending
+	case o.Tx != nil && stated != order.AsOnChain && s.mine(o, stated):
+		stated = order.AsOnChain // which may be another
+	}
+	defer s.History.Wake()
+	defer s.changes.note(o.UUID)
+	return s.deliveries.Attempt(ctx, o, stated, fault.ByHand).Err
+}

@@ -1,0 +1,197 @@
+package game
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/gamecall"
+	"github.com/token-ramp/ramp-go/internal/redact"
+	"github.com/token-ramp/ramp-go/internal/rollback"
+	"github.com/token-ramp/ramp-go/ramptest/control"
+	"github.com/token-ramp/ramp-go/ramptest/internal/text"
+)
+
+// maxVictims bounds the calls of a thief. A mistake is the same for every session.
+const maxVictims = 100
+
+// nobodysToken and nobodysSession are what nobody has issued.
+const nobodysToken, nobodysSession = "nobody-has-this-token", "nobody-has-this-session"
+
+const meant = " (if that is meant, set NoThief of ramptest.Config, or -no-thief of ramp emulate)"
+
+// theft is an assets call with half of a session.
+type theft struct {
+	session ramp.Session
+	owned   bool   // its token is the victim's own, whose player a server may list
+	found   string // what it means if the game lists something for it
+	mixed   string // the same if it lists the token's own player; "" is found
+}
+
+// Thefts asks the game for assets like a thief, for each session that it has accepted. It returns
+// what the game gave away, each kind once, and what was not asked, in sentences. Neither the record
+// nor the books see these calls.
+func (s *Game) Thefts(ctx context.Context) (found, unasked []string) {
+	if s.config.NoThief || !s.config.Audited {
+		return nil, nil
+	}
+	var refused []string
+	guests := s.readings.accepted()
+	if n := len(guests); n > maxVictims {
+		unasked = append(unasked,
+			fmt.Sprintf("ramptest: only %d of %d sessions were asked for like a thief", maxVictims, n))
+		guests = guests[:maxVictims]
+	}
+	told := make(map[int]bool) // kinds
+	for i, victim := range guests {
+		calls := s.theftsOf(victim, guests)
+		gave, admitted, err := s.steal(ctx, calls)
+		switch r := RejectionOf(err); {
+		case r != nil && r.Status < http.StatusInternalServerError:
+			refused = append(refused, fmt.Sprintf("%q", victim.session.ID))
+			continue
+		case err != nil:
+			unasked = append(unasked,
+				fmt.Sprintf("ramptest: %d of %d sessions were not asked for like a thief: %s",
+					len(guests)-i, len(guests), redact.New(victim.session.Token.Reveal()).Text(text.Of(err))))
+			return found, unasked
+		}
+		for kind, text := range gave {
+			if text == "" && admitted[kind] && !told[kind] { // it may check the session elsewhere
+				told[kind] = true
+				unasked = append(unasked,
+					fmt.Sprintf("ramptest: Authenticate accepts session %q with a token that is "+
+						"not its own, and Assets rejects it: does Policy, for a validate call?",
+						calls[kind].session.ID))
+			}
+			if text != "" && !told[kind] {
+				told[kind] = true
+				found = append(found, "ramptest: "+redact.New(victim.session.Token.Reveal()).Text(text)+meant)
+			}
+		}
+	}
+	if len(refused) > 0 {
+		unasked = append(unasked,
+			"ramptest: not asked for like a thief, because the game has accepted these sessions and now "+
+				"rejects them: "+strings.Join(refused, ", ")+
+				". If their tokens have not expired, one call has used them up: "+
+				"a token must last for all calls of a page")
+	}
+	return found, unasked
+}
+
+// theftsOf returns the calls with half of a session. The last one has both halves.
+func (s *Game) theftsOf(victim guest, guests []guest) []theft {
+	own, token := victim.session.ID, victim.session.Token
+	all := []theft{
+		{session: ramp.Session{ID: own, Token: ramp.NewAccessToken(nobodysToken)},
+			found: fmt.Sprintf("the game lists the assets of session %q for a token that nobody has issued: "+
+				"whoever knows the session can spend what it owns. Authenticate must check the "+
+				"token (5.1)", own)},
+		{session: ramp.Session{ID: nobodysSession, Token: token}, owned: true,
+			found: fmt.Sprintf(
+				"the game accepts the token of session %q for a session that nobody has issued: "+
+					"Authenticate must check that the token belongs to the session (5.1)", own)},
+		{session: ramp.Session{Token: token}, owned: true},
+		{session: ramp.Session{Token: token}, owned: true},
+		{session: victim.session},
+	}
+	if other := otherPlayer(victim, guests); other != "" {
+		all[2].session.ID = other
+		all[2].found = fmt.Sprintf(
+			"the game accepts the token of session %q for session %q of another player: "+
+				"one player can spend what the other owns. Authenticate must check that the token belongs "+
+				"to the session (5.1)",
+			own, other)
+		all[2].mixed = fmt.Sprintf(
+			"the game accepts the token of session %q for session %q of another player, and lists "+
+				"what the token's player owns: an Apply sees only the session, so the other player pays. "+
+				"Authenticate must check that the token belongs to the session (5.1)", own, other)
+	}
+	isGuest := func(g guest) bool { return g.session.ID == gamecall.OtherCase(own) }
+	if swapped := gamecall.OtherCase(own); swapped != own && !slices.ContainsFunc(guests, isGuest) {
+		all[3].session.ID = swapped
+		all[3].found = fmt.Sprintf(
+			"the game accepts session %q for session %q: an order is stored under the first, "+
+				"and limits and SessionOrders look for the second. Compare sessions exactly; "+
+				"databases such as MySQL ignore case by default", swapped, own)
+	}
+	return all
+}
+
+// steal makes the calls. It returns what the game gave away, one text for each call or "", and which
+// of them a ramp.Handler has admitted, or the error of the last call: then nobody is accused.
+func (s *Game) steal(ctx context.Context, calls []theft) (gave []string, admitted []bool, err error) {
+	gave, admitted = make([]string, len(calls)-1), make([]bool, len(calls)-1)
+	players := make([]*ramp.Player, len(gave))
+	for i, c := range calls[:len(gave)] {
+		if c.session.ID == "" {
+			continue
+		}
+		var err error
+		players[i], admitted[i], err = s.visit(ctx, c.session)
+		if err != nil && RejectionOf(err) == nil { // the last call asks whether there is a game
+			break
+		}
+	}
+	owner, _, err := s.visit(ctx, calls[len(gave)].session)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, c := range calls[:len(gave)] {
+		switch own := players[i] != nil && c.owned && s.isSame(players[i], owner); {
+		case players[i] == nil, own && !admitted[i]:
+		case own && c.mixed != "":
+			gave[i] = c.mixed
+		default:
+			gave[i] = c.found
+		}
+	}
+	return gave, admitted, nil
+}
+
+// visit asks for assets without a record. admitted reports whether a ramp.Handler has accepted the
+// session.
+func (s *Game) visit(ctx context.Context, session ramp.Session) (
+	player *ramp.Player, admitted bool, err error,
+) {
+	ctx, visit := rollback.WithVisit(ctx)
+	a, _, err := s.do(ctx, Call{Kind: control.KindAssets, id: uuid.Nil,
+		method: http.MethodGet, path: s.config.AssetsPath, session: session})
+	if err != nil {
+		return nil, visit.Admitted(), err
+	}
+	player, err = checkAssets(a)
+	return player, visit.Admitted(), err
+}
+
+// isSame reports whether two answers are about one player.
+func (s *Game) isSame(x, y *ramp.Player) bool {
+	if x.PlayerID != "" || y.PlayerID != "" {
+		return x.PlayerID == y.PlayerID && x.Server == y.Server
+	}
+	still := func(p *ramp.Player) []ramp.Asset {
+		moves := func(a ramp.Asset) bool { return slices.Contains(s.config.Regenerating, a.ID) }
+		return slices.DeleteFunc(slices.Clone(p.Assets), moves)
+	}
+	return slices.EqualFunc(still(x), still(y), func(a, b ramp.Asset) bool {
+		return a.ID == b.ID && a.Balance.Cmp(b.Balance) == 0
+	})
+}
+
+// otherPlayer returns the session of another player than that of a guest, with another token, or "".
+// It is the next one, so that all are asked for.
+func otherPlayer(of guest, guests []guest) string {
+	at := slices.IndexFunc(guests, func(g guest) bool { return g.session.ID == of.session.ID })
+	for _, g := range slices.Concat(guests[at+1:], guests[:at]) {
+		differs := g.playerID != of.playerID || g.server != of.server
+		if of.playerID != "" && g.playerID != "" && differs && !g.session.Token.Equal(of.session.Token) {
+			return g.session.ID
+		}
+	}
+	return ""
+}
