@@ -1093,7 +1093,7 @@ func (b bank) Assets(_ context.Context, s ramp.Session) (*ramp.Player, error) {
 }
 
 type placer = func(ctx context.Context, id uuid.UUID, session ramp.Session, tokens ramp.Amount,
-	faults ...ramptest.Fault) (*ramptest.Order, error)
+	faults ...ramptest.Fault) (*ramptest.PlacedOrder, error)
 
 // For an hour, every result meets one of these. The service delivers by the schedule of
 // the interface (8), and each order must end rightly once the trouble is over.
@@ -1179,7 +1179,7 @@ func TestAnHourOfTroubleLosesNoOrder(t *testing.T) {
 			service.SetHandler(rightly)
 			client := must.Get(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: testKey(t),
 				HTTPClient: service.Client()}))(t)
-			var orders []*ramptest.Order
+			var orders []*ramptest.PlacedOrder
 			place := func(session string, of placer, faults ...ramptest.Fault) {
 				v.gold[session] = 1000
 				request := testRequest()

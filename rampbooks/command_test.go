@@ -86,7 +86,7 @@ func TestBooksThatAreNewerThanTheStoreSaySo(t *testing.T) {
 
 		begun := must.Get(s.Store.Order(t.Context(), first.UUID))(t).FinishedAt
 		newest := must.Get(os.ReadFile(position))(t)
-		for _, order := range []*ramptest.Order{second, third} {
+		for _, order := range []*ramptest.PlacedOrder{second, third} {
 			restore(s, order.UUID)
 		}
 		for id := range s.Store.Orders { // also of the newest books

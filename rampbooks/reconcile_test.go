@@ -94,7 +94,7 @@ func TestReconcileFindsExactlyWhatIsWrong(t *testing.T) {
 		}, rampbooks.OrderWithoutEvent, "", "its transaction failed"},
 		"a failure is invented before the transaction is mined": {func(t *testing.T, s *rig.Shop) {
 			o := s.Place(t, s.Service.Mint, 2, ramptest.StaysPending())
-			forged := &ramptest.Order{UUID: o.UUID, Session: o.Session, Network: o.Network, Request: o.Request,
+			forged := &ramptest.PlacedOrder{UUID: o.UUID, Session: o.Session, Network: o.Network, Request: o.Request,
 				TxHash: o.TxHash}
 			_ = s.Service.Deliver(t.Context(), forged, ramptest.Failed)
 			s.Change(o.UUID, func(stored *ramp.Order) { stored.TxHash = o.TxHash.Hex() }) // the emulator made one up
@@ -444,7 +444,7 @@ func TestAReorganizationBetweenTwoRuns(t *testing.T) {
 
 func TestErasedPlayersKeepTheBooksClosed(t *testing.T) {
 	s := rig.NewShop(t)
-	for _, o := range []*ramptest.Order{s.Place(t, s.Service.Mint, 2), s.Place(t, s.Service.Burn, 1),
+	for _, o := range []*ramptest.PlacedOrder{s.Place(t, s.Service.Mint, 2), s.Place(t, s.Service.Burn, 1),
 		s.Place(t, s.Service.Mint, 3, ramptest.TransactionFails())} {
 		s.Change(o.UUID, func(stored *ramp.Order) { stored.SessionID, stored.UserAddress = "erased-1", "erased-1" })
 	}

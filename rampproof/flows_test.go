@@ -107,7 +107,7 @@ func TestWhichHonestMovesWaitForAPerson(t *testing.T) {
 		}
 	}
 	// fails lets a mint fail, while another transaction moves something.
-	fails := func(list string, change ...func(h *heist, newest *ramptest.Order)) func(*heist) string {
+	fails := func(list string, change ...func(h *heist, newest *ramptest.PlacedOrder)) func(*heist) string {
 		return func(h *heist) string {
 			newest := h.order(h.service.Mint, "honest")
 			order := h.order(h.service.Mint, "honest", ramptest.StaysPending())
@@ -156,7 +156,7 @@ func TestWhichHonestMovesWaitForAPerson(t *testing.T) {
 		"fails, and an order in another database, of the same token, minted for the " +
 			"player": {fails("zero>honest 0.5")},
 		"fails, and the node does not list the transaction of the order that succeeded last": {fails("",
-			func(h *heist, newest *ramptest.Order) {
+			func(h *heist, newest *ramptest.PlacedOrder) {
 				h.node.hides = newest.TxHash
 			})},
 	}

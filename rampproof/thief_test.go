@@ -88,7 +88,7 @@ type heist struct {
 
 func newHeist(t *testing.T, s setting) *heist {
 	h := &heist{t: t, service: ramptest.Start(t, ramptest.Config{Key: testKey(t), Validator: testSigner(t).Address(),
-		Handler: http.NotFoundHandler(), Books: ramptest.BooksOff})} // the thief makes calls, too
+		Handler: http.NotFoundHandler(), Audit: ramptest.AuditOff})} // the thief makes calls, too
 	h.node = &editedNode{base: h.service.Client().Transport, edited: map[common.Hash]edited{}}
 	h.vault = &vault{gold: map[string]int64{}}
 	h.chain = must.Get(ramp.NewRPC(ramp.RPCConfig{URL: h.service.RPCURL(ramp.Testnet), ChainID: 7002,
@@ -235,7 +235,7 @@ func session(player string) ramp.Session {
 
 // order places an order of one token with the service, and lets its transaction end. It
 // returns nil if the game rejects it.
-func (h *heist) order(place placer, player string, faults ...ramptest.Fault) *ramptest.Order {
+func (h *heist) order(place placer, player string, faults ...ramptest.Fault) *ramptest.PlacedOrder {
 	h.t.Helper()
 	price := []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100), IconURL: "https://example.com/gold.png"}}
 	request := ramp.InitializeRequest{Intent: ramp.InitializeIntent{Network: ramp.Testnet, ProjectID: "project-1",
@@ -372,7 +372,7 @@ func burnFrom(who string) func(*heist) {
 
 type placer = func(
 	ctx context.Context, id uuid.UUID, session ramp.Session, tokens ramp.Amount, faults ...ramptest.Fault,
-) (*ramptest.Order, error)
+) (*ramptest.PlacedOrder, error)
 
 // theft is an attack, and the row of docs/security.md that it belongs to.
 type theft struct {

@@ -26,7 +26,7 @@ func TestWhatNeedsAttentionIsOneNumber(t *testing.T) {
 		return v.finish(s, r)
 	}
 	p := play(t, v, served(t), func(c *ramptest.Config) {
-		c.Books = ramptest.BooksReport
+		c.Audit = ramptest.AuditReport
 	})
 	o := p.goldOrder(t, "session-1", false, 7, ramptest.TransactionFails())
 	p.goldOrder(t, "session-1", false, 8)

@@ -209,7 +209,8 @@ func play(t *testing.T, v *vault, options ...func(*ramptest.Config)) *played {
 }
 
 // order mints or burns 100 gold and a gem.
-func (p *played) order(t *testing.T, session string, burn bool, faults ...ramptest.Fault) (*ramptest.Order, error) {
+func (p *played) order(t *testing.T, session string, burn bool, faults ...ramptest.Fault) (*ramptest.PlacedOrder,
+	error) {
 	t.Helper()
 	r := request()
 	r.Intent.Materials = append(r.Intent.Materials,
@@ -485,7 +486,7 @@ func playWell(t *testing.T, p *played, random *rand.Rand, income bool) {
 			p.vault.add("session-1", []string{"item_gold", "item_gem"}[random.IntN(2)], int64(random.IntN(200))-60)
 		}
 	}
-	var placed []*ramptest.Order
+	var placed []*ramptest.PlacedOrder
 	for range 4 {
 		var mu sync.Mutex
 		var together sync.WaitGroup
@@ -614,14 +615,14 @@ func (d *discard) Write(b []byte) (int, error) { return len(b), nil }
 func (d *discard) WriteHeader(int)             {}
 
 func TestTheBooksSayWhatTheGameMustDo(t *testing.T) {
-	for _, mode := range []ramptest.Books{ramptest.BooksFail, ramptest.BooksReport, ramptest.BooksOff} {
+	for _, mode := range []ramptest.Audit{ramptest.AuditFail, ramptest.AuditReport, ramptest.AuditOff} {
 		v := newVault()
 		v.result = func(*vault, ramp.Session, *ramp.Result) error { return nil }
 		v.validate = func(v *vault, s ramp.Session, r *ramp.ValidateRequest) error {
 			v.owns[s.ID]["item_gold"] -= 50
 			return v.accept(s, r)
 		}
-		p := play(t, v, func(c *ramptest.Config) { c.Books = mode })
+		p := play(t, v, func(c *ramptest.Config) { c.Audit = mode })
 		started, err := p.client.Initialize(t.Context(), request())
 		require.NoError(t, err)
 		order, err := p.service.Mint(t.Context(), started.UUID, p.session, ramp.NewAmount(10),
@@ -635,7 +636,7 @@ func TestTheBooksSayWhatTheGameMustDo(t *testing.T) {
 		sent := p.service.Advance(time.Minute)
 		require.Len(t, sent, 1)
 		var found *ramptest.Imbalance
-		if mode == ramptest.BooksFail {
+		if mode == ramptest.AuditFail {
 			require.ErrorAs(t, err, &found)
 			assert.EqualError(t, found, first)
 			assert.Equal(t, []uuid.UUID{order.UUID}, found.Orders)
@@ -647,14 +648,14 @@ func TestTheBooksSayWhatTheGameMustDo(t *testing.T) {
 			assert.NoError(t, err)
 			assert.NoError(t, sent[0].Err)
 		}
-		if mode == ramptest.BooksOff {
+		if mode == ramptest.AuditOff {
 			assert.Empty(t, p.service.Imbalances())
 		} else {
 			assert.Len(t, p.service.Imbalances(), 2)
 			assert.Contains(t, p.service.Timeline(), second[len("ramptest: "):])
 		}
 		failed, said := p.test.end()
-		assert.Equal(t, mode == ramptest.BooksFail, failed)
-		assert.Equal(t, mode != ramptest.BooksOff, strings.Contains(said, second))
+		assert.Equal(t, mode == ramptest.AuditFail, failed)
+		assert.Equal(t, mode != ramptest.AuditOff, strings.Contains(said, second))
 	}
 }

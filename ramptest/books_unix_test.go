@@ -28,12 +28,12 @@ func TestTheBooksAreCheap(t *testing.T) {
 		require.NoError(t, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 		return cost{u.Utime.Nano() + u.Stime.Nano(), int64(m.HeapAlloc)}
 	}
-	least := make(map[ramptest.Books]cost)
+	least := make(map[ramptest.Audit]cost)
 	off, on := cost{}, cost{}
 	// Other programs can only make a round dearer, so it is repeated until it shows what the books cost.
 	for round := 0; round == 0 || round < 9 && on.time >= 2*off.time; round++ {
-		for _, mode := range []ramptest.Books{ramptest.BooksOff, ramptest.BooksFail} {
-			c := newCounter(t, func(c *ramptest.Config) { c.Books = mode })
+		for _, mode := range []ramptest.Audit{ramptest.AuditOff, ramptest.AuditFail} {
+			c := newCounter(t, func(c *ramptest.Config) { c.Audit = mode })
 			c.shop.gold = 1 << 40
 			c.mint(t) // what is made once
 			before := now()
@@ -49,7 +49,7 @@ func TestTheBooksAreCheap(t *testing.T) {
 				least[mode] = cost{min(old.time, least[mode].time), min(old.memory, least[mode].memory)}
 			}
 		}
-		off, on = least[ramptest.BooksOff], least[ramptest.BooksFail]
+		off, on = least[ramptest.AuditOff], least[ramptest.AuditFail]
 	}
 	t.Logf("%d mints: %v without books, %v with them; %d B and %d B held for each",
 		mints, time.Duration(off.time), time.Duration(on.time), off.memory/mints, on.memory/mints)

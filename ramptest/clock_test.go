@@ -120,13 +120,13 @@ func TestDeliveriesOfManyOrdersComeInOrder(t *testing.T) {
 	first := c.mint(t, ramptest.ResultLate(2*time.Minute))
 	second := c.mint(t)
 	third := c.mint(t, ramptest.ResultLate(time.Minute))
-	var got []*ramptest.Order
+	var got []*ramptest.PlacedOrder
 	var last time.Time
 	for _, d := range c.service.Advance(time.Hour) {
 		assert.False(t, d.Time.Before(last))
 		got, last = append(got, d.Order), d.Time
 	}
-	assert.Equal(t, []*ramptest.Order{second, third, first, second, third, first}, got)
+	assert.Equal(t, []*ramptest.PlacedOrder{second, third, first, second, third, first}, got)
 }
 
 func TestDeliverAndTheScheduleKnowOfEachOther(t *testing.T) {
@@ -152,7 +152,7 @@ func TestAResultWaitsForConfirmations(t *testing.T) {
 func TestAClockCanRun(t *testing.T) {
 	for _, speed := range []float64{1, 60} {
 		synctest.Test(t, func(t *testing.T) {
-			c := newCounter(t, func(c *ramptest.Config) { c.Desk.Speed = speed })
+			c := newCounter(t, func(c *ramptest.Config) { c.Standalone.Speed = speed })
 			c.shop.answers = []error{errors.New("unreachable")}
 			order := c.mint(t)
 			factor := time.Duration(speed)
@@ -173,7 +173,7 @@ func TestAClockCanRun(t *testing.T) {
 
 func TestASlowAnswerIsWaitedForWhileAClockRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCounter(t, func(c *ramptest.Config) { c.Desk.Speed = 1 })
+		c := newCounter(t, func(c *ramptest.Config) { c.Standalone.Speed = 1 })
 		begun := time.Now()
 		c.mint(t, ramptest.SlowAnswer(ramptest.OnValidate, 5*time.Second))
 		assert.Equal(t, 5*time.Second, time.Since(begun))
@@ -230,7 +230,7 @@ func TestCloseWaitsForWhatIsUnderWay(t *testing.T) {
 			t.Run(fmt.Sprint(path, speed), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					var entered, left atomic.Bool
-					c := newCounter(t, reporting, func(c *ramptest.Config) { c.Desk.Speed = speed },
+					c := newCounter(t, reporting, func(c *ramptest.Config) { c.Standalone.Speed = speed },
 						before(func(w http.ResponseWriter, r *http.Request, inner http.Handler) {
 							if r.URL.Path != path || entered.Swap(true) {
 								inner.ServeHTTP(w, r)
@@ -260,7 +260,7 @@ func TestAnOrderThatIsNotAnsweredHintsAtAnApplyThatWaitsForItself(t *testing.T) 
 		"then it waits for itself"
 	for path, isHinted := range map[string]bool{ramp.PathAssets: false, ramp.PathValidate: true} {
 		synctest.Test(t, func(t *testing.T) {
-			c := newCounter(t, func(c *ramptest.Config) { c.Books = ramptest.BooksOff },
+			c := newCounter(t, func(c *ramptest.Config) { c.Audit = ramptest.AuditOff },
 				before(func(w http.ResponseWriter, r *http.Request, game http.Handler) {
 					if r.URL.Path == path {
 						<-r.Context().Done()
@@ -308,7 +308,7 @@ func TestAServiceIsWholeBeforeItListens(t *testing.T) {
 		must.Get(fmt.Fprintf(early,
 			"POST /rpc/testnet HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"+
 				"Content-Length: %d\r\nConnection: close\r\n\r\n%s", len(body), body))(t)
-		c := newCounter(t, func(c *ramptest.Config) { c.Desk.Listener, c.Desk.Speed = listener, 1 })
+		c := newCounter(t, func(c *ramptest.Config) { c.Standalone.Listener, c.Standalone.Speed = listener, 1 })
 		answer := must.Get(io.ReadAll(early))(t)
 		assert.Contains(t, string(answer), `"result":"0x`)
 		c.service.Close()

@@ -21,7 +21,7 @@ func closed(c *ramptest.Config) { c.Closed = true }
 // goldOrder mints or burns so much gold.
 func (p *played) goldOrder(
 	t *testing.T, session string, burn bool, gold int64, faults ...ramptest.Fault,
-) *ramptest.Order {
+) *ramptest.PlacedOrder {
 	t.Helper()
 	r := request()
 	r.Intent.Materials[0].Amount = ramp.NewAmount(gold)
@@ -234,8 +234,9 @@ func TestAMailboxIsOwned(t *testing.T) {
 func TestClosedBooksAreForTests(t *testing.T) {
 	key, signer := console(t)
 	_, err := ramptest.New(ramptest.Config{Key: key, Validator: signer.Address(), Closed: true,
-		Desk: ramptest.Desk{Speed: 1}})
-	assert.ErrorContains(t, err, "Config.Closed is for a test: it excludes Desk.Speed, Desk.Listener and Desk.State")
+		Standalone: ramptest.Standalone{Speed: 1}})
+	assert.ErrorContains(t, err,
+		"Config.Closed is for a test: it excludes Standalone.Speed, Standalone.Listener and Standalone.State")
 }
 
 // ordinary is an ordinary test of a studio.

@@ -19,7 +19,7 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest/internal/trade"
 )
 
-// Books sets how the service reports a game that loses assets or moves them twice.
+// Audit sets how the service reports a game that loses assets or moves them twice.
 // The service asks for a player's assets before and after each validate and result
 // call, and compares the difference with what the order must move.
 //
@@ -28,22 +28,22 @@ import (
 // that changes the player's assets at that moment therefore looks wrong. Nothing is compared if the
 // game does not list the player's assets, for orders that were made by hand, and for orders whose
 // results stated two outcomes.
-type Books int
+type Audit int
 
 // The modes of the books.
 const (
-	// BooksFail reports every finding: as an error of [Service.Mint],
+	// AuditFail reports every finding: as an error of [Service.Mint],
 	// [Service.Burn], [Service.Deliver] and [Service.Resend], in [Delivery].Err,
 	// and as a failure of the test that [Start] was given. It is the default.
-	BooksFail Books = iota
+	AuditFail Audit = iota
 
-	// BooksReport reports findings only in [Service.Imbalances], the record and,
+	// AuditReport reports findings only in [Service.Imbalances], the record and,
 	// with [Start], the log of the test.
-	BooksReport
+	AuditReport
 
-	// BooksOff disables the books, so that the service does not ask for assets. Use
+	// AuditOff disables the books, so that the service does not ask for assets. Use
 	// it for a game that moves no assets, or for a test that counts its calls.
-	BooksOff
+	AuditOff
 )
 
 // Schedule returns how long the service waits before each retry of a result that
@@ -116,9 +116,9 @@ type Config struct {
 	// To use one clock, set [ramp.ClientConfig].Now to service.Now.
 	Epoch time.Time
 
-	// Books sets how the service reports a game that loses assets or moves them
-	// twice. It defaults to [BooksFail].
-	Books Books
+	// Audit sets how the service reports a game that loses assets or moves them
+	// twice. It defaults to [AuditFail].
+	Audit Audit
 
 	// Closed says that nothing but orders moves the assets of players while the test runs. Whatever
 	// else moves between two calls is then an error, such as a second give-back by a job of the game,
@@ -135,7 +135,7 @@ type Config struct {
 	// too. If the game answers, it lists and sells what belongs to others. No event shows these calls.
 	// Set NoThief if the game accepts every session, if it is a mock that expects certain calls, if it
 	// limits how often a wrong token may be sent, or if a token is valid for several players on purpose.
-	// With [BooksOff], nobody asks either.
+	// With [AuditOff], nobody asks either.
 	NoThief bool
 
 	// Settle is how long, in real time, an effect may lag behind the answer before
@@ -230,17 +230,17 @@ type Config struct {
 	// HTTP 401. If nil, everyone may.
 	AuthorizeRPC func(*http.Request) bool
 
-	// Desk is for a service that runs as a program of its own. Tests seldom need it.
-	Desk Desk
+	// Standalone is for a service that runs as a program of its own. Tests seldom need it.
+	Standalone Standalone
 }
 
 // Pages are the pages of a service. Package pages has them.
 type Pages = frontend.Pages
 
-// Desk configures a service that runs as a program of its own, beside the game's server, as
+// Standalone configures a service that runs as a program of its own, beside the game's server, as
 // ramp emulate does: where people and programs reach it, how its clock runs, and what it
 // keeps.
-type Desk struct {
+type Standalone struct {
 	// Pages are the pages to look at: set them to what New of package pages returns. Without
 	// them, the pages of the interface (4.2) only check their parameters and answer in plain
 	// text, so that package pages is not compiled into a test that opens no page.
@@ -320,16 +320,17 @@ func (c *Config) check() error {
 		must(text == "" || problem == "", field, problem)
 	}
 	address(c.Game, "Game", false)
-	address(c.Desk.PublicURL, "Desk.PublicURL", true)
+	address(c.Standalone.PublicURL, "Standalone.PublicURL", true)
 	// false for NaN too
-	must(0 <= c.Desk.Speed && c.Desk.Speed <= maxSpeed, "Desk.Speed", "must be from 0 to 100000")
+	must(0 <= c.Standalone.Speed && c.Standalone.Speed <= maxSpeed, "Standalone.Speed",
+		"must be from 0 to 100000")
 	must(c.FailureStatus == 0 || 200 <= c.FailureStatus && c.FailureStatus <= 599, "FailureStatus",
 		"must be an HTTP status")
 	// the most that 256 bits hold
 	must(0 <= c.Decimals && c.Decimals <= 77, "Decimals", "must be from 0 to 77")
-	must(BooksFail <= c.Books && c.Books <= BooksOff, "Books", "must be BooksFail, BooksReport or BooksOff")
+	must(AuditFail <= c.Audit && c.Audit <= AuditOff, "Books", "must be AuditFail, AuditReport or AuditOff")
 	must(!c.Closed || c.isUnitTest(), "Closed",
-		"is for a test: it excludes Desk.Speed, Desk.Listener and Desk.State")
+		"is for a test: it excludes Standalone.Speed, Standalone.Listener and Standalone.State")
 	const negative, relative = "must not be below 0", "must begin with a slash, and have no fragment"
 	isPath := func(path string) bool {
 		return path == "" || path[0] == '/' && !strings.Contains(path, "#")
@@ -337,7 +338,7 @@ func (c *Config) check() error {
 	must(c.Confirmations >= 0, "Confirmations", negative)
 	must(c.BlockTime >= 0, "BlockTime", negative)
 	must(c.Timeout >= 0, "Timeout", negative)
-	must(c.Desk.KeepOrders >= 0, "Desk.KeepOrders", negative)
+	must(c.Standalone.KeepOrders >= 0, "Standalone.KeepOrders", negative)
 	must(c.MaxBody >= 0, "MaxBody", negative)
 	must(isPath(c.AssetsPath), "AssetsPath", relative)
 	must(isPath(c.ValidatePath), "ValidatePath", relative)
@@ -351,7 +352,7 @@ func (c *Config) check() error {
 // isUnitTest reports whether nothing but a test drives the service: no clock, no page, and no
 // other service before or after it.
 func (c *Config) isUnitTest() bool {
-	return c.Desk.Speed == 0 && c.Desk.Listener == nil && c.Desk.State == nil
+	return c.Standalone.Speed == 0 && c.Standalone.Listener == nil && c.Standalone.State == nil
 }
 
 // setDefaults replaces the zero fields that have a default.
@@ -364,7 +365,7 @@ func (c *Config) setDefaults() {
 	c.ValidatePath = cmp.Or(c.ValidatePath, ramp.PathValidate)
 	c.ResultPath = cmp.Or(c.ResultPath, ramp.PathResult)
 	c.MaxBody = cmp.Or(c.MaxBody, 1<<20)
-	c.Desk.Keys = cmp.Or(c.Desk.Keys, "those of the program that runs this emulator")
+	c.Standalone.Keys = cmp.Or(c.Standalone.Keys, "those of the program that runs this emulator")
 	c.BurnMethod = cmp.Or(c.BurnMethod, ramp.MethodBurnPermit)
 	c.Timeout = cmp.Or(c.Timeout, 10*time.Second)
 	c.Settle = cmp.Or(c.Settle, 2*time.Second)
@@ -397,7 +398,7 @@ func (c *Config) emulator() emulator.Config {
 		Key: c.Key, Validator: c.Validator, Game: c.Game,
 		AssetsPath: c.AssetsPath, ValidatePath: c.ValidatePath, ResultPath: c.ResultPath,
 		ProjectID: c.ProjectID, Networks: c.Networks, Client: c.Client, Timeout: c.Timeout,
-		Epoch: c.Epoch, Mode: emulator.Mode(c.Books), Closed: c.Closed, NoThief: c.NoThief, Settle: c.Settle,
+		Epoch: c.Epoch, Mode: emulator.Mode(c.Audit), Closed: c.Closed, NoThief: c.NoThief, Settle: c.Settle,
 		Finding: func(f *audit.Finding) error { return imbalance(f) }, Regenerating: c.Regenerating,
 		Mailbox: c.Mailbox, IsUnitTest: c.isUnitTest(),
 		FailureStatus: c.FailureStatus, MaxBody: c.MaxBody, Schedule: c.Schedule, Retry: c.Retry,
@@ -407,12 +408,14 @@ func (c *Config) emulator() emulator.Config {
 		Wallet: c.Wallet, Digest: c.Digest, Faults: faultForms,
 		Confirmations: c.Confirmations, BlockTime: c.BlockTime, Tokens: *c.Tokens,
 		AuthorizeRPC: c.AuthorizeRPC,
-		Listener:     c.Desk.Listener, PublicURL: c.Desk.PublicURL, ControlToken: c.Desk.ControlToken,
-		Keys: c.Desk.Keys, Secrets: c.Desk.Secrets, Speed: c.Desk.Speed, KeepOrders: c.Desk.KeepOrders,
-		OnEvent: c.Desk.OnEvent, OtherKey: c.Desk.OtherKey,
+		Listener:     c.Standalone.Listener, PublicURL: c.Standalone.PublicURL,
+		ControlToken: c.Standalone.ControlToken,
+		Keys:         c.Standalone.Keys, Secrets: c.Standalone.Secrets, Speed: c.Standalone.Speed,
+		KeepOrders: c.Standalone.KeepOrders,
+		OnEvent:    c.Standalone.OnEvent, OtherKey: c.Standalone.OtherKey,
 	}
-	if c.Desk.State != nil {
-		config.State = c.Desk.State.file
+	if c.Standalone.State != nil {
+		config.State = c.Standalone.State.file
 	}
 	return config
 }

@@ -44,7 +44,7 @@ type answer struct {
 	Error      json.RawMessage
 }
 
-type shown = control.Order
+type shown = control.OrderReport
 
 // problem is the error of an answer, as its code and its message.
 func (a answer) problem() string {
@@ -77,11 +77,11 @@ const player = `"session_id":"session-1","access_token":"token-1"`
 // onWire makes the service listen.
 func onWire(t *testing.T) func(*ramptest.Config) {
 	listener := must.Get(loopback.Listen())(t)
-	return func(c *ramptest.Config) { c.Desk.Listener = listener }
+	return func(c *ramptest.Config) { c.Standalone.Listener = listener }
 }
 
 // running lets the clock run so fast that a minute is nothing.
-func running(c *ramptest.Config) { c.Desk.Speed = 1000 }
+func running(c *ramptest.Config) { c.Standalone.Speed = 1000 }
 
 func TestControlStartsAnOrderAndWaitsForItsEnd(t *testing.T) {
 	c := newCounter(t, running)
@@ -144,7 +144,7 @@ func TestControlTakesTheUUIDOfTheGame(t *testing.T) {
 
 // An answer that is lost on purpose is no failure of the game, but a failure beside it is.
 func TestControlTellsWhatTheEmulatorDid(t *testing.T) {
-	c := newCounter(t, func(c *ramptest.Config) { c.Books = ramptest.BooksReport })
+	c := newCounter(t, func(c *ramptest.Config) { c.Audit = ramptest.AuditReport })
 	status, lost := c.control(t, "POST", "/control/orders",
 		`{"do":"mint",`+player+`,"faults":["lost-answer=validate"],`+trading+`}`)
 	assert.Equal(t, 409, status)
@@ -379,7 +379,7 @@ func TestControlListsAllOrdersAndEventsPageByPage(t *testing.T) {
 
 func TestControlForgetsEverythingBetweenTests(t *testing.T) {
 	epoch := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
-	c := newCounter(t, kept(t), func(c *ramptest.Config) { c.Epoch, c.Books = epoch, ramptest.BooksReport })
+	c := newCounter(t, kept(t), func(c *ramptest.Config) { c.Epoch, c.Audit = epoch, ramptest.AuditReport })
 	wallet := c.service.Wallet(c.session)
 	order := c.mint(t, ramptest.TransactionFails(), ramptest.LostAnswer(ramptest.OnResult))
 	c.mint(t)
@@ -417,7 +417,7 @@ func TestControlForgetsEverythingBetweenTests(t *testing.T) {
 
 func TestControlAsksForItsToken(t *testing.T) {
 	c := newCounter(t, onWire(t), func(c *ramptest.Config) {
-		c.Desk.ControlToken, c.Desk.PublicURL = "token of the desk", "https://desk.example"
+		c.Standalone.ControlToken, c.Standalone.PublicURL = "token of the desk", "https://desk.example"
 	})
 	direct := func(path string, headers ...string) int {
 		return c.direct("GET", path, "", away, append([]string{"Host", "desk.example"}, headers...)...).Code
@@ -438,7 +438,7 @@ func TestControlAsksForItsToken(t *testing.T) {
 }
 
 func TestControlEndsWithTheService(t *testing.T) {
-	c := newCounter(t, onWire(t), func(c *ramptest.Config) { c.Desk.Speed = 0.001 })
+	c := newCounter(t, onWire(t), func(c *ramptest.Config) { c.Standalone.Speed = 0.001 })
 	waited := make(chan int, 1)
 	_, order := c.control(t, "POST", "/control/orders", `{"do":"mint",`+player+`,`+trading+`}`)
 	r := must.Get(http.NewRequestWithContext(t.Context(), "GET",
@@ -459,13 +459,13 @@ func TestControlEndsWithTheService(t *testing.T) {
 }
 
 func TestAServiceForgetsFinishedOrdersIfAsked(t *testing.T) {
-	three := func(c *ramptest.Config) { c.Desk.KeepOrders = 3 }
+	three := func(c *ramptest.Config) { c.Standalone.KeepOrders = 3 }
 	c := newCounter(t, kept(t), three, reporting)
 	open := c.mint(t, ramptest.ResultNever())
 	lost := c.mint(t, ramptest.TransactionFails())
 	c.shop.done[lost.UUID] = true  // it gives nothing back
 	c.service.Advance(time.Minute) // or the next order shares its block, which is kept then
-	var first *ramptest.Order
+	var first *ramptest.PlacedOrder
 	for i := range 8 {
 		minted := c.mint(t)
 		first = cmp.Or(first, minted)

@@ -27,7 +27,7 @@ func TestFewMethodsCross(t *testing.T) {
 	assert.Equal(t, 5, shared)
 }
 
-// Whoever does not set Pages of ramptest.Desk does not link package pages, and the pages import
+// Whoever does not set Pages of ramptest.Standalone does not link package pages, and the pages import
 // nothing of the engine.
 func TestEngineAndPagesDoNotImportEachOther(t *testing.T) {
 	imports := func(dir string) []string {

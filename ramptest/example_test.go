@@ -159,7 +159,7 @@ func ExampleService_SetHandler() {
 }
 
 // exampleService returns a service with a correct game, and a function that mints.
-func exampleService() (*ramptest.Service, func(...ramptest.Fault) *ramptest.Order) {
+func exampleService() (*ramptest.Service, func(...ramptest.Fault) *ramptest.PlacedOrder) {
 	ctx := context.Background()
 	key, signer := console(nil)
 	game := &purse{gold: 1000}
@@ -168,7 +168,7 @@ func exampleService() (*ramptest.Service, func(...ramptest.Fault) *ramptest.Orde
 	service := ramp.Must(ramptest.New(ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(),
 		Handler: handler}))
 	client := clientOf(nil, service, key)
-	return service, func(faults ...ramptest.Fault) *ramptest.Order {
+	return service, func(faults ...ramptest.Fault) *ramptest.PlacedOrder {
 		started := ramp.Must(client.Initialize(ctx, request()))
 		return ramp.Must(service.Mint(ctx, started.UUID, session1, ramp.NewAmount(10), faults...))
 	}

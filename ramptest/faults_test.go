@@ -304,15 +304,15 @@ func TestFaultsOfAResultGoTogether(t *testing.T) {
 			t.Run(fmt.Sprint(test.faults), func(t *testing.T) {
 				c := newCounter(t)
 				order, next := c.mint(t, test.faults...), c.mint(t)
-				var got []*ramptest.Order
+				var got []*ramptest.PlacedOrder
 				for _, d := range c.service.Advance(12 * time.Hour) {
 					assert.NoError(t, d.Err)
 					got = append(got, d.Order)
 				}
-				want := slices.Repeat([]*ramptest.Order{order}, test.results)
+				want := slices.Repeat([]*ramptest.PlacedOrder{order}, test.results)
 				if slices.ContainsFunc(test.faults,
 					func(f ramptest.Fault) bool { return f.String() == afterNext.String() }) {
-					assert.Equal(t, append([]*ramptest.Order{next}, want...), got)
+					assert.Equal(t, append([]*ramptest.PlacedOrder{next}, want...), got)
 				} else {
 					assert.Equal(t, append(want, next), got)
 				}
@@ -350,7 +350,7 @@ func TestWhatAdvanceReturnsCanBePrinted(t *testing.T) {
 	assert.Equal(t, "[result #1 of mint "+id+" of 10 tokens (delivering) at 03:04:06: HTTP 500, next at 03:09:06: "+
 		`ramptest: the game answered HTTP 500 and "INTERNAL_ERROR": its log may say why]`,
 		fmt.Sprint(c.service.Advance(time.Minute)))
-	assert.Equal(t, "an order without an intent", fmt.Sprint(&ramptest.Order{}))
+	assert.Equal(t, "an order without an intent", fmt.Sprint(&ramptest.PlacedOrder{}))
 }
 
 func TestAResultThatIsHeldBack(t *testing.T) {
@@ -371,7 +371,7 @@ func TestAResultThatIsHeldBack(t *testing.T) {
 	next = c.mint(t)
 	sent = c.service.Advance(time.Hour)
 	require.Len(t, sent, 2, "it comes on the schedule after it failed by hand")
-	assert.Equal(t, []*ramptest.Order{next, order}, []*ramptest.Order{sent[0].Order, sent[1].Order})
+	assert.Equal(t, []*ramptest.PlacedOrder{next, order}, []*ramptest.PlacedOrder{sent[0].Order, sent[1].Order})
 }
 
 func TestTheServiceWaitsForASlowAnswerUntilItsTimeoutOnly(t *testing.T) {

@@ -170,7 +170,7 @@ func TestAReorganizationReplacesABlock(t *testing.T) {
 	assert.Equal(t, first.TxHash, second.TxHash)
 	assert.NotEqual(t, first.Receipt.BlockHash, second.Receipt.BlockHash)
 	assert.Nil(t, c.rpc(t, "eth_getBlockByHash", fmt.Sprintf("%q,false", first.Receipt.BlockHash)), "the block is gone")
-	for _, o := range []*ramptest.Order{order, other} {
+	for _, o := range []*ramptest.PlacedOrder{order, other} {
 		receipt := c.rpc(t, "eth_getTransactionReceipt", quote(o.TxHash)).(map[string]any)
 		assert.Equal(t, second.Receipt.BlockHash.Hex(), receipt["blockHash"])
 	}

@@ -312,7 +312,7 @@ func (m mode) play(t *testing.T, seed uint64, sum *tally) (problems []string) {
 		session[player] = ramp.Session{ID: fmt.Sprintf("%s/%d", player, logins),
 			Token: ramp.NewAccessToken(fmt.Sprint("token-", logins))}
 	}
-	placed, left := map[uuid.UUID]*ramptest.Order{}, cmp.Or(m.orders, 6)
+	placed, left := map[uuid.UUID]*ramptest.PlacedOrder{}, cmp.Or(m.orders, 6)
 	work := func(player string) {
 		for range max(2, m.orders/m.workers/4) {
 			again := m.logins && chance(0.6)
@@ -441,7 +441,7 @@ func (m mode) play(t *testing.T, seed uint64, sum *tally) (problems []string) {
 			_, _ = service.Assets(t.Context(), session[player])
 		}
 	}
-	listed := make(map[uuid.UUID]control.Order)
+	listed := make(map[uuid.UUID]control.OrderReport)
 	answer, err := service.Client().Get(service.URL() + "/control/orders?limit=1000")
 	require.NoError(t, err)
 	var list control.OrderList
@@ -649,7 +649,7 @@ func TestTenWrongResultsTakeLessThanFourSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		game := newShop()
 		// real time is that of the bubble
-		c := newCounterOf(t, game, func(c *ramptest.Config) { c.Books = ramptest.BooksReport })
+		c := newCounterOf(t, game, func(c *ramptest.Config) { c.Audit = ramptest.AuditReport })
 		game.gold = 10_000
 		begun := time.Now()
 		for range 10 {

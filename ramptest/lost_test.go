@@ -84,7 +84,7 @@ func TestALostAnswerIsJudgedLikeOneThatArrives(t *testing.T) {
 }
 
 // attends asserts what is said about an order that needs attention.
-func (p *played) attends(t *testing.T, o *ramptest.Order, want string) {
+func (p *played) attends(t *testing.T, o *ramptest.PlacedOrder, want string) {
 	t.Helper()
 	_, order := p.control(t, "GET", "/control/orders/"+o.UUID.String(), "")
 	assert.Contains(t, order.Said, want)

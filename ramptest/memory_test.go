@@ -145,7 +145,7 @@ func newCounterOf(t testing.TB, game ownledger.Game, options ...func(*ramptest.C
 		Logger: ramptest.Logger(t)}, game)
 	c := &counter{session: session1, key: key, handler: handler, validator: signer.Address()}
 	config := ramptest.Config{PerOrder: true, Key: c.key, Validator: c.validator, Handler: c.handler,
-		Desk: ramptest.Desk{Pages: pages.New()}, NoThief: true} // most of these games accept everybody
+		Standalone: ramptest.Standalone{Pages: pages.New()}, NoThief: true} // most of these games accept everybody
 	for _, o := range options {
 		o(&config)
 	}
@@ -225,7 +225,7 @@ func whole(t testing.TB, answer *http.Response) string {
 }
 
 // booksOff is for a game that moves nothing, or whose calls are counted.
-func booksOff(c *ramptest.Config) { c.Books = ramptest.BooksOff }
+func booksOff(c *ramptest.Config) { c.Audit = ramptest.AuditOff }
 
 // before puts something in front of the game.
 func before(serve func(w http.ResponseWriter, r *http.Request, game http.Handler)) func(*ramptest.Config) {
@@ -241,7 +241,7 @@ func (c *counter) initialize(t testing.TB) uuid.UUID {
 	return started.UUID
 }
 
-func (c *counter) mint(t testing.TB, faults ...ramptest.Fault) *ramptest.Order {
+func (c *counter) mint(t testing.TB, faults ...ramptest.Fault) *ramptest.PlacedOrder {
 	t.Helper()
 	order := must.Get(c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(10), faults...))(t)
 	return order

@@ -12,8 +12,8 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest/internal/order"
 )
 
-// Order is a mint or a burn that the game has approved.
-type Order struct {
+// PlacedOrder is a mint or a burn that the game has approved.
+type PlacedOrder struct {
 	UUID     uuid.UUID
 	Session  ramp.Session
 	Network  ramp.Network
@@ -26,10 +26,10 @@ type Order struct {
 }
 
 // String returns a one-line description with the beginning of the UUID.
-func (o *Order) String() string { return o.kept().String() }
+func (o *PlacedOrder) String() string { return o.kept().String() }
 
 // kept returns the order as the service keeps it. One that the caller has changed is made by hand.
-func (o *Order) kept() *order.Order {
+func (o *PlacedOrder) kept() *order.Order {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if k := o.order; k == nil || k.Session.ID != o.Session.ID || !k.Session.Token.Equal(o.Session.Token) ||
@@ -40,7 +40,7 @@ func (o *Order) kept() *order.Order {
 }
 
 // byHand returns the order as one that was made by hand. The caller must hold the lock.
-func (o *Order) byHand() *order.Order {
+func (o *PlacedOrder) byHand() *order.Order {
 	made := &order.Order{UUID: o.UUID, Session: o.Session, Network: o.Network, Request: o.Request,
 		Approval: o.Approval, TxHash: o.TxHash}
 	if o.order == nil {
@@ -77,7 +77,7 @@ const (
 
 // Delivery is one attempt to tell the game how an order ended (interface 6).
 type Delivery struct {
-	Order   *Order
+	Order   *PlacedOrder
 	Attempt int       // 1 is the first
 	Time    time.Time // on the service's clock
 	Status  int       // HTTP status of the answer; 0 if there was none

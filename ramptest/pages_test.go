@@ -36,7 +36,7 @@ func (c *counter) browse(t testing.TB, method, address string, form url.Values, 
 }
 
 // culprit returns the address of the call that lost assets.
-func (c *counter) culprit(t *testing.T, o *ramptest.Order) string {
+func (c *counter) culprit(t *testing.T, o *ramptest.PlacedOrder) string {
 	t.Helper()
 	return found(t, `<a href="([^"]*)" id="culprit"`, c.html(t, "/orders/"+o.UUID.String()))
 }
@@ -85,7 +85,7 @@ func TestWithoutPagesTheURLIsChecked(t *testing.T) {
 	id := c.initialize(t)
 	service := ramptest.Start(t, ramptest.Config{Key: c.key, Validator: c.validator})
 	c.service = service
-	assert.Contains(t, c.page(t, "/"), "This service has no pages: set Config.Desk.Pages")
+	assert.Contains(t, c.page(t, "/"), "This service has no pages: set Config.Standalone.Pages")
 	known := url.Values{"sessionId": {"s"}, "accessToken": {"a"}, "network": {"testnet"}, "projectId": {"p"}}
 	status := func(path string, change ...string) int {
 		q := maps.Clone(known)
@@ -206,7 +206,7 @@ func TestAnOrderIsPlacedOnThePage(t *testing.T) {
 }
 
 // reporting is for a game that is wrong on purpose.
-func reporting(c *ramptest.Config) { c.Books, c.Settle = ramptest.BooksReport, -1 }
+func reporting(c *ramptest.Config) { c.Audit, c.Settle = ramptest.AuditReport, -1 }
 
 // answering stands before the result endpoint, and may answer instead of the game.
 func answering(path string, status int, body string) func(*ramptest.Config) {
@@ -376,7 +376,7 @@ func TestAResultThatIsUnderWayIsShown(t *testing.T) {
 }
 
 func TestTheFirstPageShowsTheSetupAndTheOrders(t *testing.T) {
-	c := newCounter(t, func(c *ramptest.Config) { c.Desk.OtherKey, _ = ramp.Base64URLKey("YW5vdGhlcg") })
+	c := newCounter(t, func(c *ramptest.Config) { c.Standalone.OtherKey, _ = ramp.Base64URLKey("YW5vdGhlcg") })
 	said := func(address string) string { return c.page(t, address) }
 	settings := func(page string) { // every variable, and no key
 		for _, want := range []string{"export RAMP_API_URL=" + c.service.URL() + " export RAMP_FRONTEND_URL=" +
@@ -739,8 +739,8 @@ func TestAPageKeepsToItself(t *testing.T) {
 	assert.Equal(t, 403, evil.Code, "a name that was made to point here")
 	assert.Contains(t, evil.Body.String(), "start it with -public", "it says what helps")
 	for _, open := range []func(*ramptest.Config){
-		func(c *ramptest.Config) { c.Desk.ControlToken = "a token" },
-		func(c *ramptest.Config) { c.Desk.PublicURL = "https://evil.example" },
+		func(c *ramptest.Config) { c.Standalone.ControlToken = "a token" },
+		func(c *ramptest.Config) { c.Standalone.PublicURL = "https://evil.example" },
 	} {
 		assert.Equal(t, 404, newCounter(t, open).direct("GET", address, "", here, "Host", "evil.example").Code)
 	}
@@ -751,7 +751,7 @@ func TestTheOrdersOfAllPlayersAreForTheOperator(t *testing.T) {
 	ask := func(c *counter, method, address, host, from string, headers ...string) *httptest.ResponseRecorder {
 		return c.direct(method, address, "", from, append(headers, "Host", host, "Origin", "http://"+host)...)
 	}
-	c := newCounter(t, func(c *ramptest.Config) { c.Desk.PublicURL = "https://phone.example" })
+	c := newCounter(t, func(c *ramptest.Config) { c.Standalone.PublicURL = "https://phone.example" })
 	order := c.mint(t)
 	player := "/catalog?projectId=p&network=testnet&player=" + order.UUID.String()
 	another := "/orders/" + order.UUID.String() + "/another"
@@ -769,7 +769,7 @@ func TestTheOrdersOfAllPlayersAreForTheOperator(t *testing.T) {
 	}
 
 	const token = `a token; with "all"`
-	c = newCounter(t, func(c *ramptest.Config) { c.Desk.ControlToken = token })
+	c = newCounter(t, func(c *ramptest.Config) { c.Standalone.ControlToken = token })
 	assert.Equal(t, 403, ask(c, "GET", "/", "phone.example", away).Code)
 	assert.Equal(t, 403, ask(c, "GET", "/", "localhost", here).Code)
 	assert.Equal(t, 403, ask(c, "GET", "/?token=wrong", "phone.example", away).Code)

@@ -33,7 +33,7 @@ func (c *counter) page(t *testing.T, address string) string {
 	return text(t, c.browse(t, http.MethodGet, address, nil))
 }
 
-func (c *counter) pageOf(t *testing.T, o *ramptest.Order) string {
+func (c *counter) pageOf(t *testing.T, o *ramptest.PlacedOrder) string {
 	t.Helper()
 	return c.page(t, "/orders/"+o.UUID.String())
 }
@@ -162,7 +162,7 @@ func TestALossStandsInEveryHeadline(t *testing.T) {
 			"not by the registered 0x0000000000000000000000000000000000000001 (5.3)."},
 	} {
 		t.Run(name, func(t *testing.T) {
-			forgetful := func(c *ramptest.Config) { c.Desk.KeepOrders = 1 }
+			forgetful := func(c *ramptest.Config) { c.Standalone.KeepOrders = 1 }
 			c := newCounter(t, kept(t), reporting, test.change, forgetful)
 			id := c.initialize(t)
 			page := whole(t, c.browse(t, http.MethodPost, "/exchange", c.form(id, "mint", "1")))
@@ -533,7 +533,7 @@ func TestThePageOfAnOrderNamesEverything(t *testing.T) {
 // The first button is what somebody wants next.
 func TestTheMainButtonOfAFinishedOrderStartsAnother(t *testing.T) {
 	main := regexp.MustCompile(`<button id="(\w+)" class="main"`)
-	button := func(c *counter, o *ramptest.Order) string {
+	button := func(c *counter, o *ramptest.PlacedOrder) string {
 		found := main.FindAllStringSubmatch(c.html(t, "/orders/"+o.UUID.String()), -1)
 		require.Len(t, found, 1)
 		return found[0][1]
@@ -675,7 +675,7 @@ func TestNoFaultIsAFailureOfACorrectGame(t *testing.T) {
 
 // A clock that was moved is not called real, and the page says what passing time did.
 func TestAMovedClockSaysHowFar(t *testing.T) {
-	c := newCounter(t, func(c *ramptest.Config) { c.Desk.Speed = 1 })
+	c := newCounter(t, func(c *ramptest.Config) { c.Standalone.Speed = 1 })
 	order := c.mint(t)
 	assert.Contains(t, c.pageOf(t, order), " real time ")
 	passed := c.browse(t, http.MethodPost, "/orders/"+order.UUID.String()+"/advance", url.Values{"minutes": {"65"}})
@@ -910,7 +910,7 @@ func answeringResults(statuses ...int) func(*ramptest.Config) {
 // A clock that stands still counts nothing down.
 func TestAStoppedClockCountsNothingDown(t *testing.T) {
 	for speed, counts := range map[float64]bool{0: false, 1: true} {
-		c := newCounter(t, func(c *ramptest.Config) { c.Desk.Speed = speed })
+		c := newCounter(t, func(c *ramptest.Config) { c.Standalone.Speed = speed })
 		order := c.mint(t, ramptest.Perhaps(ramptest.ResultLate(time.Hour)))
 		c.service.Advance(time.Minute)
 		page := c.html(t, "/orders/"+order.UUID.String())

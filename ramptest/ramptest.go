@@ -21,7 +21,7 @@
 //
 // One clock rules blocks, deliveries and the end of a UUID. It stands still
 // until [Service.Advance] moves it, so a test of twelve hours takes no time.
-// [Desk.Speed] makes it run.
+// [Standalone.Speed] makes it run.
 //
 // # Faults
 //
@@ -33,7 +33,7 @@
 // # The books
 //
 // The service tracks which assets each order must move. [Start] fails the test if
-// the game loses assets or moves them twice. See [Books].
+// the game loses assets or moves them twice. See [Audit].
 //
 // # Half of a session
 //
@@ -73,7 +73,7 @@ import (
 // the game has lost assets or moved them twice, if an order needs attention, or if it is unknown what the
 // game moved. It also fails a test that has not failed otherwise if a [Fault] of an approved order had no
 // effect, see [Perhaps], and if the game lists assets to a thief, see [Config.NoThief]. With
-// [BooksReport] it only logs all of this, and with [BooksOff] it says nothing of it. Orders whose result
+// [AuditReport] it only logs all of this, and with [AuditOff] it says nothing of it. Orders whose result
 // was never sent or whose last answer was lost by a fault, and pending transactions, do not fail the
 // test.
 func Start(t testing.TB, config Config) *Service {
@@ -97,8 +97,8 @@ func Start(t testing.TB, config Config) *Service {
 			said = text.Lines(append([]string{said, s.service.Shortfalls()}, stolen...)...)
 		}
 		switch {
-		case said == "" || config.Books == BooksOff:
-		case config.Books == BooksFail:
+		case said == "" || config.Audit == AuditOff:
+		case config.Audit == AuditFail:
 			t.Error(said)
 		default:
 			t.Log(said)
@@ -124,7 +124,7 @@ func New(config Config) (*Service, error) {
 		return nil, err
 	}
 	driven := backend.New(service)
-	s := &Service{service: service, pages: frontend.Serve(config.Desk.Pages, driven.Frontend(),
+	s := &Service{service: service, pages: frontend.Serve(config.Standalone.Pages, driven.Frontend(),
 		service.Guard)}
 	api := driven.Control()
 	service.Handle("/control", api)

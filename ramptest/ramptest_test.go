@@ -333,7 +333,7 @@ func TestAnAnswerThatBreaksTheInterfaceIsFound(t *testing.T) {
 	}
 	result := func(c *counter) error {
 		return c.service.Deliver(t.Context(),
-			&ramptest.Order{Session: c.session, UUID: uuid.New(), Request: ramp.ValidateRequest{
+			&ramptest.PlacedOrder{Session: c.session, UUID: uuid.New(), Request: ramp.ValidateRequest{
 				Intent: ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble,
 					From: []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "item_gold", Amount: ramp.NewAmount(1)}},
 					To: []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: "0x00000000000000000000000000000000000070c3",
@@ -411,26 +411,26 @@ func withHighS(t *testing.T, body string) string {
 func TestAServiceThatCannotWorkIsNotStarted(t *testing.T) {
 	c := newCounter(t)
 	for want, change := range map[string]func(*ramptest.Config){
-		"Key is required":              func(c *ramptest.Config) { c.Key = ramp.HMACKey{} },
-		"Validator is required":        func(c *ramptest.Config) { c.Validator = common.Address{} },
-		"excludes Config.Handler":      func(c *ramptest.Config) { c.Game = "http://127.0.0.1:1" },
-		"Game must be":                 func(c *ramptest.Config) { c.Handler, c.Game = nil, "localhost" },
-		"Desk.PublicURL must be":       func(c *ramptest.Config) { c.Desk.PublicURL = "localhost:8090" },
-		"AssetsPath must begin with":   func(c *ramptest.Config) { c.AssetsPath = "api/assets" },
-		"ValidatePath must begin":      func(c *ramptest.Config) { c.ValidatePath = "api/validate" },
-		"ResultPath must begin with":   func(c *ramptest.Config) { c.ResultPath = "api/result" },
-		"Desk.Speed must be from 0":    func(c *ramptest.Config) { c.Desk.Speed = -1 },
-		"Desk.Speed must be":           func(c *ramptest.Config) { c.Desk.Speed = math.NaN() },
-		"Desk.Speed must be from 0 to": func(c *ramptest.Config) { c.Desk.Speed = 1e12 },
-		"Books must be BooksFail":      func(c *ramptest.Config) { c.Books = 3 },
-		"Books must be":                func(c *ramptest.Config) { c.Books = -1 },
-		"BlockTime must not be below":  func(c *ramptest.Config) { c.BlockTime = -1 },
-		"Decimals must be from":        func(c *ramptest.Config) { c.Decimals = -1 },
-		"Decimals must be from 0":      func(c *ramptest.Config) { c.Decimals = 100_000 },
-		"Confirmations must not be":    func(c *ramptest.Config) { c.Confirmations = -1 },
-		"Timeout must not be":          func(c *ramptest.Config) { c.Timeout = -1 },
-		"MaxBody must not be":          func(c *ramptest.Config) { c.MaxBody = -1 },
-		"FailureStatus must be":        func(c *ramptest.Config) { c.FailureStatus = 42 },
+		"Key is required":                    func(c *ramptest.Config) { c.Key = ramp.HMACKey{} },
+		"Validator is required":              func(c *ramptest.Config) { c.Validator = common.Address{} },
+		"excludes Config.Handler":            func(c *ramptest.Config) { c.Game = "http://127.0.0.1:1" },
+		"Game must be":                       func(c *ramptest.Config) { c.Handler, c.Game = nil, "localhost" },
+		"Standalone.PublicURL must be":       func(c *ramptest.Config) { c.Standalone.PublicURL = "localhost:8090" },
+		"AssetsPath must begin with":         func(c *ramptest.Config) { c.AssetsPath = "api/assets" },
+		"ValidatePath must begin":            func(c *ramptest.Config) { c.ValidatePath = "api/validate" },
+		"ResultPath must begin with":         func(c *ramptest.Config) { c.ResultPath = "api/result" },
+		"Standalone.Speed must be from 0":    func(c *ramptest.Config) { c.Standalone.Speed = -1 },
+		"Standalone.Speed must be":           func(c *ramptest.Config) { c.Standalone.Speed = math.NaN() },
+		"Standalone.Speed must be from 0 to": func(c *ramptest.Config) { c.Standalone.Speed = 1e12 },
+		"Books must be AuditFail":            func(c *ramptest.Config) { c.Audit = 3 },
+		"Books must be":                      func(c *ramptest.Config) { c.Audit = -1 },
+		"BlockTime must not be below":        func(c *ramptest.Config) { c.BlockTime = -1 },
+		"Decimals must be from":              func(c *ramptest.Config) { c.Decimals = -1 },
+		"Decimals must be from 0":            func(c *ramptest.Config) { c.Decimals = 100_000 },
+		"Confirmations must not be":          func(c *ramptest.Config) { c.Confirmations = -1 },
+		"Timeout must not be":                func(c *ramptest.Config) { c.Timeout = -1 },
+		"MaxBody must not be":                func(c *ramptest.Config) { c.MaxBody = -1 },
+		"FailureStatus must be":              func(c *ramptest.Config) { c.FailureStatus = 42 },
 	} {
 		config := ramptest.Config{PerOrder: true, Key: c.key, Validator: c.validator, Handler: c.handler}
 		change(&config)
@@ -442,7 +442,7 @@ func TestAServiceThatCannotWorkIsNotStarted(t *testing.T) {
 // An order can be made by hand, if it has the required fields.
 func TestAnOrderOfNobodyIsNotDelivered(t *testing.T) {
 	c, other := newCounter(t), newCounter(t)
-	for want, order := range map[string]*ramptest.Order{
+	for want, order := range map[string]*ramptest.PlacedOrder{
 		"no intent":       {},
 		"another service": other.mint(t),
 	} {

@@ -29,7 +29,7 @@ func TestEveryExchangeIsRecorded(t *testing.T) {
 	var recorded []control.Event
 	epoch := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	c := newCounter(t, func(c *ramptest.Config) {
-		c.Epoch, c.Desk.OnEvent = epoch, func(e control.Event) { recorded = append(recorded, e) }
+		c.Epoch, c.Standalone.OnEvent = epoch, func(e control.Event) { recorded = append(recorded, e) }
 	})
 	must.Get(c.service.Assets(t.Context(), c.session))(t)
 	c.shop.answers = []error{errors.New("away")}
@@ -169,10 +169,10 @@ func TestAPageThatListsEverythingTellsNoSecret(t *testing.T) {
 	}))
 	t.Cleanup(game.Close)
 	at := strings.Replace(game.URL, "http://", "http://user:"+url.QueryEscape(password)+"@", 1)
-	desk := ramptest.Desk{Pages: pages.New(), ControlToken: opens, Secrets: []string{validator},
+	desk := ramptest.Standalone{Pages: pages.New(), ControlToken: opens, Secrets: []string{validator},
 		OnEvent: func(e control.Event) { printed.Write(must.Get(json.Marshal(e))(t)) }}
 	service := must.Get(ramptest.New(ramptest.Config{Key: must.Get(ramp.TextKey(text))(t), Game: at,
-		Validator: common.HexToAddress("0x1"), Desk: desk}))(t)
+		Validator: common.HexToAddress("0x1"), Standalone: desk}))(t)
 	defer service.Close()
 	bob := ramp.Session{ID: "bob", Token: ramp.NewAccessToken(other)}
 	_, err := service.Assets(t.Context(), bob)

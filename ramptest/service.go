@@ -21,8 +21,8 @@ import (
 // Service is an emulated token ramp. It is safe for concurrent use.
 type Service struct {
 	service *emulator.Service
-	pages   http.Handler // nil without Desk.Pages
-	orders  sync.Map     // *order.Order to *Order: each that was returned
+	pages   http.Handler // nil without Standalone.Pages
+	orders  sync.Map     // *order.Order to *PlacedOrder: each that was returned
 }
 
 // SetHandler makes handler the game's server from now on, as [Config.Handler]
@@ -39,13 +39,13 @@ func (s *Service) servePage(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	network := ramp.Network(q.Get("network"))
 	status, said := http.StatusOK,
-		"The URL is right. For the page itself, set Config.Desk.Pages to pages.New()."
+		"The URL is right. For the page itself, set Config.Standalone.Pages to pages.New()."
 	fail := func(code int, problem string) { status, said = code, problem }
 	id, err := uuid.Parse(q.Get("uuid"))
 	terms, _, unknown := s.service.Orders.Terms(id, false)
 	switch exchange := r.URL.Path == "/exchange"; {
 	case !exchange && r.URL.Path != "/catalog":
-		fail(http.StatusNotFound, "This service has no pages: set Config.Desk.Pages to pages.New().")
+		fail(http.StatusNotFound, "This service has no pages: set Config.Standalone.Pages to pages.New().")
 	case q.Get("sessionId") == "" || q.Get("accessToken") == "" || exchange && err != nil || !exchange &&
 		q.Get("projectId") == "":
 		fail(http.StatusBadRequest, "A parameter is missing (interface 2.1).")
@@ -62,7 +62,7 @@ func (s *Service) servePage(w http.ResponseWriter, r *http.Request) {
 }
 
 // URL is the base address of the service: {ramp_api_url} and {ramp_url} of the
-// interface, or [Desk.PublicURL]. If the service is in memory, only
+// interface, or [Standalone.PublicURL]. If the service is in memory, only
 // [Service.Client] reaches it.
 func (s *Service) URL() string { return s.service.Guard.URL }
 
@@ -110,19 +110,19 @@ func (s *Service) Assets(ctx context.Context, session ramp.Session) (*ramp.Playe
 // interface, it is another error. The same call again repeats the same request and
 // returns the same order. It cannot add faults; see [ErrPlaced].
 func (s *Service) Mint(ctx context.Context, id uuid.UUID, session ramp.Session, tokens ramp.Amount,
-	faults ...Fault) (*Order, error) {
+	faults ...Fault) (*PlacedOrder, error) {
 	return s.place(ctx, ramp.Mint, id, session, tokens, faults)
 }
 
 // Burn plays a player who burns. It asks the game to approve turning tokens into
 // the outputs of the initialize call. In all else it works like [Service.Mint].
 func (s *Service) Burn(ctx context.Context, id uuid.UUID, session ramp.Session, tokens ramp.Amount,
-	faults ...Fault) (*Order, error) {
+	faults ...Fault) (*PlacedOrder, error) {
 	return s.place(ctx, ramp.Burn, id, session, tokens, faults)
 }
 
 func (s *Service) place(ctx context.Context, direction ramp.Direction, id uuid.UUID, session ramp.Session,
-	tokens ramp.Amount, faults []Fault) (*Order, error) {
+	tokens ramp.Amount, faults []Fault) (*PlacedOrder, error) {
 	o, err := s.service.Orders.Place(ctx, trade.Named(string(direction)), id, session, tokens, chosen(faults))
 	if o == nil {
 		return nil, err
@@ -131,14 +131,14 @@ func (s *Service) place(ctx context.Context, direction ramp.Direction, id uuid.U
 }
 
 // public returns an order as the service returns it, always the same one.
-func (s *Service) public(o *order.Order) *Order {
-	known, _ := s.orders.LoadOrStore(o, &Order{UUID: o.UUID, Session: o.Session, Network: o.Network,
+func (s *Service) public(o *order.Order) *PlacedOrder {
+	known, _ := s.orders.LoadOrStore(o, &PlacedOrder{UUID: o.UUID, Session: o.Session, Network: o.Network,
 		Request: o.Request, Approval: o.Approval, TxHash: o.TxHash, order: o})
-	return known.(*Order)
+	return known.(*PlacedOrder)
 }
 
 // State returns the state of an order.
-func (s *Service) State(o *Order) State { return State(o.kept().Delivery.Now().State) }
+func (s *Service) State(o *PlacedOrder) State { return State(o.kept().Delivery.Now().State) }
 
 // Deliver sends the game a result with the outcome, now and once (interface 6).
 // If the transaction is still pending, Deliver first mines it with that outcome.
@@ -152,16 +152,16 @@ func (s *Service) State(o *Order) State { return State(o.kept().Delivery.Now().S
 // game has not answered, if it answered with a status of [Config.Retry], or if it rejected a result
 // that contradicts the chain.
 //
-// Deliver also accepts an [Order] that you made by hand from a Session, a UUID and
+// Deliver also accepts a [PlacedOrder] that you made by hand from a Session, a UUID and
 // the Intent of a Request. No chain knows its transaction, and the service does
 // not retry its result.
-func (s *Service) Deliver(ctx context.Context, o *Order, outcome Outcome) error {
+func (s *Service) Deliver(ctx context.Context, o *PlacedOrder, outcome Outcome) error {
 	return s.service.Orders.ByHand(ctx, o.kept(), order.Outcome(outcome))
 }
 
 // Resend sends the game the result again, now and once, with the outcome on the
 // chain (interface 6). The error is [ErrPending] if the transaction is pending.
-func (s *Service) Resend(ctx context.Context, o *Order) error {
+func (s *Service) Resend(ctx context.Context, o *PlacedOrder) error {
 	return s.service.Orders.ByHand(ctx, o.kept(), order.AsOnChain)
 }
 
@@ -211,7 +211,7 @@ func (s *Service) FailAssets(failures ...AssetsFailure) {
 
 // Events returns what happened so far, oldest first. It has at most the last 1,000
 // requests to the chains and balance readings of the books, and the last 10,000 of all
-// other events, or 100,000 with [Desk].State. Bodies are truncated to 64 KiB.
+// other events, or 100,000 with [Standalone].State. Bodies are truncated to 64 KiB.
 func (s *Service) Events() []control.Event { return s.service.History.All() }
 
 // Timeline returns what happened so far, one event per line with the time since the
@@ -220,7 +220,7 @@ func (s *Service) Events() []control.Event { return s.service.History.All() }
 func (s *Service) Timeline() string { return s.service.History.Timeline() }
 
 // Imbalances returns the last 1,000 findings of the books, oldest first. See
-// [Config.Books].
+// [Config.Audit].
 func (s *Service) Imbalances() (all []*Imbalance) {
 	for _, f := range s.service.Audit.Found() {
 		all = append(all, imbalance(f))

@@ -29,7 +29,7 @@ import (
 // kept keeps a service in a file.
 func kept(t testing.TB) func(*ramptest.Config) {
 	file := openState(t, filepath.Join(t.TempDir(), "state"))
-	return func(c *ramptest.Config) { c.Desk.State = file }
+	return func(c *ramptest.Config) { c.Standalone.State = file }
 }
 
 func openState(t testing.TB, path string) *ramptest.StateFile {
@@ -43,10 +43,10 @@ func openState(t testing.TB, path string) *ramptest.StateFile {
 func (c *counter) restart(t *testing.T, handler http.Handler, options ...func(*ramptest.Config)) {
 	t.Helper()
 	c.service.Close()
-	require.NotNil(t, c.config.Desk.State)
-	require.NoError(t, c.config.Desk.State.Err())
+	require.NotNil(t, c.config.Standalone.State)
+	require.NoError(t, c.config.Standalone.State.Err())
 	config := ramptest.Config{PerOrder: true, Key: c.key, Validator: c.validator, Handler: handler, NoThief: true,
-		Desk: ramptest.Desk{State: c.config.Desk.State, Pages: pages.New()}}
+		Standalone: ramptest.Standalone{State: c.config.Standalone.State, Pages: pages.New()}}
 	for _, o := range options {
 		o(&config)
 	}
@@ -116,10 +116,10 @@ func TestAServiceGoesOnWhereAnotherOneWas(t *testing.T) {
 }
 
 func TestAClockThatRunsAsOnTheWallGoesOnMeanwhile(t *testing.T) {
-	c := newCounter(t, kept(t), func(c *ramptest.Config) { c.Desk.Speed = 1 })
+	c := newCounter(t, kept(t), func(c *ramptest.Config) { c.Standalone.Speed = 1 })
 	c.service.Advance(time.Hour)
 	before, wall := c.service.Now(), time.Now()
-	c.restart(t, c.handler, func(c *ramptest.Config) { c.Desk.Speed = 1 })
+	c.restart(t, c.handler, func(c *ramptest.Config) { c.Standalone.Speed = 1 })
 	assert.InDelta(t, time.Since(wall).Seconds(), c.service.Now().Sub(before).Seconds(), 0.5)
 }
 
@@ -128,7 +128,7 @@ func filed(t *testing.T, play func(*counter)) (c *counter, state []byte) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "state")
 	file := openState(t, path)
-	c = newCounter(t, func(c *ramptest.Config) { c.Desk.State = file })
+	c = newCounter(t, func(c *ramptest.Config) { c.Standalone.State = file })
 	play(c)
 	c.service.Close()
 	require.NoError(t, file.Close())
@@ -146,7 +146,7 @@ func (c *counter) from(t *testing.T, state []byte, use func(*ramptest.Service)) 
 	}
 	defer file.Close()
 	service, err := ramptest.New(ramptest.Config{PerOrder: true, Key: c.key, Validator: c.validator, Handler: c.handler,
-		Desk: ramptest.Desk{State: file}, Books: ramptest.BooksOff})
+		Standalone: ramptest.Standalone{State: file}, Audit: ramptest.AuditOff})
 	if err == nil {
 		use(service)
 		service.Close()
@@ -157,7 +157,7 @@ func (c *counter) from(t *testing.T, state []byte, use func(*ramptest.Service)) 
 // A service may be killed at any byte that it writes. Whatever the file then holds is a
 // service that goes on.
 func TestAServiceSurvivesAKillAtAnyTime(t *testing.T) {
-	var failing *ramptest.Order
+	var failing *ramptest.PlacedOrder
 	c, state := filed(t, func(c *counter) {
 		failing = c.mint(t, ramptest.TransactionFails(), ramptest.LostAnswer(ramptest.OnResult))
 		pending := c.mint(t, ramptest.StaysPending())
@@ -185,7 +185,7 @@ func TestAServiceSurvivesAKillAtAnyTime(t *testing.T) {
 
 func TestWhatHappenedIsThereAfterARestart(t *testing.T) {
 	c := newCounter(t, kept(t))
-	var minted []*ramptest.Order
+	var minted []*ramptest.PlacedOrder
 	for range 300 { // more events than keep their bodies in memory
 		minted = append(minted, c.mint(t, ramptest.TransactionFails()))
 		c.service.Advance(time.Minute)
@@ -263,7 +263,7 @@ func TestAStateFileOfAnEarlierReleaseIsRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state")
 	require.NoError(t, os.WriteFile(path, must.Get(os.ReadFile("testdata/state-6"))(t), 0o600))
 	file := openState(t, path)
-	c := newCounter(t, reporting, func(c *ramptest.Config) { c.Desk.State = file })
+	c := newCounter(t, reporting, func(c *ramptest.Config) { c.Standalone.State = file })
 	c.shop.name, c.shop.gold = "alice", 700
 
 	type order struct {

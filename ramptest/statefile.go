@@ -3,7 +3,7 @@ package ramptest
 import "github.com/token-ramp/ramp-go/ramptest/internal/statefile"
 
 // StateFile keeps a service in a file: its orders, chains, clock, books and events. A
-// service with the same file continues from there; see [Desk.State]. The file contains
+// service with the same file continues from there; see [Standalone.State]. The file contains
 // the access tokens of players, so only its owner may read it.
 type StateFile struct{ file *statefile.File }
 

@@ -51,7 +51,7 @@ func sells(t *testing.T, others *ramp.Terms) *studio {
 
 // sell mints or burns n tokens of a product.
 func (s *studio) sell(ctx context.Context, by placer, product string, n int64,
-	faults ...ramptest.Fault) (*ramptest.Order, error) {
+	faults ...ramptest.Fault) (*ramptest.PlacedOrder, error) {
 	started := ramp.Must(s.client.Initialize(context.WithoutCancel(ctx), ramp.InitializeRequest{Product: product}))
 	return by(ctx, started.UUID, session1, ramp.NewAmount(n), faults...)
 }

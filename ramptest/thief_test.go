@@ -294,7 +294,7 @@ func TestNobodyAsksLikeAThief(t *testing.T) {
 	}{
 		"by default": {func(*ramptest.Config) {}, false, true},
 		"NoThief":    {func(c *ramptest.Config) { c.NoThief = true }, false, false},
-		"no books":   {func(c *ramptest.Config) { c.Books = ramptest.BooksOff }, false, false},
+		"no books":   {func(c *ramptest.Config) { c.Audit = ramptest.AuditOff }, false, false},
 		"a failure":  {func(*ramptest.Config) {}, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {

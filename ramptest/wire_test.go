@@ -45,7 +45,7 @@ func TestAHandlerInMemorySeesWhatAServerSees(t *testing.T) {
 	defer server.Close()
 	key, _ := console(t)
 	for _, config := range []ramptest.Config{{Game: server.URL}, {Handler: handler}} {
-		config.Key, config.Validator, config.Books = key, [20]byte{1}, ramptest.BooksOff
+		config.Key, config.Validator, config.Audit = key, [20]byte{1}, ramptest.AuditOff
 		service := ramptest.Start(t, config)
 		started := must.Get(clientOf(t, service, key).Initialize(t.Context(), request()))(t)
 		_, err := service.Assets(t.Context(), session1)
@@ -119,14 +119,14 @@ func TestTheAddressOfAService(t *testing.T) {
 		want   string
 	}{
 		{"in memory", func(*ramptest.Config) {}, `^https://memory\.invalid$`},
-		{"on every address of it", func(c *ramptest.Config) { c.Desk.Listener = everywhere() },
+		{"on every address of it", func(c *ramptest.Config) { c.Standalone.Listener = everywhere() },
 			`^http://(127\.0\.0\.1|\[::1\]):\d+$`},
-		{"on this machine", func(c *ramptest.Config) { c.Desk.Listener = must.Get(loopback.Listen())(t) },
+		{"on this machine", func(c *ramptest.Config) { c.Standalone.Listener = must.Get(loopback.Listen())(t) },
 			`^http://(127\.0\.0\.1|\[::1\]):\d+$`},
-		{"as others reach it", func(c *ramptest.Config) { c.Desk.PublicURL = "https://desk.example/" },
+		{"as others reach it", func(c *ramptest.Config) { c.Standalone.PublicURL = "https://desk.example/" },
 			`^https://desk\.example$`},
 		{"as others reach it over a network", func(c *ramptest.Config) {
-			c.Desk.Listener, c.Desk.PublicURL = everywhere(), "https://desk.example"
+			c.Standalone.Listener, c.Standalone.PublicURL = everywhere(), "https://desk.example"
 		}, `^https://desk\.example$`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -143,7 +143,7 @@ func TestTheClientOfAServiceUsesNoTransportOfTheProgram(t *testing.T) {
 	defer func() { http.DefaultTransport = before }()
 	for name, config := range map[string]func(*ramptest.Config){
 		"in memory":     func(*ramptest.Config) {},
-		"on a listener": func(c *ramptest.Config) { c.Desk.Listener = must.Get(loopback.Listen())(t) },
+		"on a listener": func(c *ramptest.Config) { c.Standalone.Listener = must.Get(loopback.Listen())(t) },
 	} {
 		http.DefaultTransport = broken{}
 		c := newCounter(t, config)

@@ -33,17 +33,18 @@ func TestTheListIsOfAPlayerAWalletATimeOrWaits(t *testing.T) {
 	day := func(at time.Time) string { return at.UTC().Format(time.RFC3339) }
 	for name, c := range map[string]struct {
 		args []string
-		want []*ramptest.Order
+		want []*ramptest.PlacedOrder
 	}{
-		"waiting for an hour":    {[]string{"-older", "30m"}, []*ramptest.Order{mint, burn}},
-		"waiting mints":          {[]string{"-older", "30m", "-direction", "mint"}, []*ramptest.Order{mint}},
-		"of a player":            {[]string{"-player", "alice"}, []*ramptest.Order{burn, mint, done}},
-		"of a session":           {[]string{"-session", "session-1"}, []*ramptest.Order{burn, mint, done}},
-		"of a wallet":            {[]string{"-address", wallet}, []*ramptest.Order{burn, mint, done}},
-		"ended since a day":      {[]string{"-from", s.Begin.UTC().Format(time.DateOnly)}, []*ramptest.Order{done}},
+		"waiting for an hour": {[]string{"-older", "30m"}, []*ramptest.PlacedOrder{mint, burn}},
+		"waiting mints":       {[]string{"-older", "30m", "-direction", "mint"}, []*ramptest.PlacedOrder{mint}},
+		"of a player":         {[]string{"-player", "alice"}, []*ramptest.PlacedOrder{burn, mint, done}},
+		"of a session":        {[]string{"-session", "session-1"}, []*ramptest.PlacedOrder{burn, mint, done}},
+		"of a wallet":         {[]string{"-address", wallet}, []*ramptest.PlacedOrder{burn, mint, done}},
+		"ended since a day": {[]string{"-from", s.Begin.UTC().Format(time.DateOnly)},
+			[]*ramptest.PlacedOrder{done}},
 		"ended since a time":     {[]string{"-from", day(middle)}, nil},
-		"ended between":          {[]string{"-from", day(s.Begin), "-to", day(middle)}, []*ramptest.Order{done}},
-		"ended before":           {[]string{"-to", day(middle)}, []*ramptest.Order{done}},
+		"ended between":          {[]string{"-from", day(s.Begin), "-to", day(middle)}, []*ramptest.PlacedOrder{done}},
+		"ended before":           {[]string{"-to", day(middle)}, []*ramptest.PlacedOrder{done}},
 		"ended between too soon": {[]string{"-from", day(s.Begin), "-to", day(s.Begin.Add(time.Minute))}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -22,39 +22,40 @@ import (
 // next step is the right one.
 func TestMyGoldIsGone(t *testing.T) {
 	for cause, c := range map[string]struct {
-		play func(t *testing.T, s *rig.Shop) *ramptest.Order
+		play func(t *testing.T, s *rig.Shop) *ramptest.PlacedOrder
 		wait time.Duration // after an hour
 		next support.NextStep
 		tell string
 	}{
-		"the tokens are in the wallet": {func(t *testing.T, s *rig.Shop) *ramptest.Order {
+		"the tokens are in the wallet": {func(t *testing.T, s *rig.Shop) *ramptest.PlacedOrder {
 			return s.Place(t, s.Service.Mint, 2)
 		}, 0, support.NextNothing, "Your tokens were sent to 0x"},
-		"the mint failed, and the gold is back": {func(t *testing.T, s *rig.Shop) *ramptest.Order {
+		"the mint failed, and the gold is back": {func(t *testing.T, s *rig.Shop) *ramptest.PlacedOrder {
 			return s.Place(t, s.Service.Mint, 2, ramptest.TransactionFails())
 		}, 0, support.NextNothing, "what it had taken is back"},
-		"the result is still on its way": {func(t *testing.T, s *rig.Shop) *ramptest.Order {
+		"the result is still on its way": {func(t *testing.T, s *rig.Shop) *ramptest.PlacedOrder {
 			return s.Place(t, s.Service.Mint, 2, ramptest.ResultLate(11*time.Hour))
 		}, 0, support.NextWait, "Nothing is lost"},
-		"the result was lost, and the tokens are in the wallet": {func(t *testing.T, s *rig.Shop) *ramptest.Order {
+		"the result was lost, and the tokens are in the wallet": {func(t *testing.T,
+			s *rig.Shop) *ramptest.PlacedOrder {
 			s.Place(t, s.Service.Mint, 3) // what the node is known to list
 			return s.Place(t, s.Service.Mint, 2, ramptest.ResultNever())
 		}, 14 * time.Hour, support.NextFinish, "Nothing is lost"},
-		"the result was lost, and the mint had failed": {func(t *testing.T, s *rig.Shop) *ramptest.Order {
+		"the result was lost, and the mint had failed": {func(t *testing.T, s *rig.Shop) *ramptest.PlacedOrder {
 			s.Place(t, s.Service.Mint, 3)
 			return s.Place(t, s.Service.Mint, 2, ramptest.TransactionFails(), ramptest.ResultNever())
 		}, 14 * time.Hour, support.NextAbandon, "Nothing is lost"},
-		"two mints of the same amount lost their results": {func(t *testing.T, s *rig.Shop) *ramptest.Order {
+		"two mints of the same amount lost their results": {func(t *testing.T, s *rig.Shop) *ramptest.PlacedOrder {
 			s.Place(t, s.Service.Mint, 3)
 			s.Place(t, s.Service.Mint, 2, ramptest.ResultNever())
 			return s.Place(t, s.Service.Mint, 2, ramptest.ResultNever())
 		}, 14 * time.Hour, support.NextAskService, "Nothing is lost"},
-		"the node is down": {func(t *testing.T, s *rig.Shop) *ramptest.Order {
+		"the node is down": {func(t *testing.T, s *rig.Shop) *ramptest.PlacedOrder {
 			order := s.Place(t, s.Service.Mint, 2, ramptest.ResultNever())
 			s.Service.FailRPC(503)
 			return order
 		}, 14 * time.Hour, support.NextAskNode, "Nothing is lost"},
-		"the player closed the page of a burn": {func(t *testing.T, s *rig.Shop) *ramptest.Order {
+		"the player closed the page of a burn": {func(t *testing.T, s *rig.Shop) *ramptest.PlacedOrder {
 			s.Place(t, s.Service.Burn, 3)
 			return s.Place(t, s.Service.Burn, 2, ramptest.StaysPending())
 		}, 14 * time.Hour, support.NextAbandon, "has not moved anything"},

@@ -239,7 +239,7 @@ func TestADayOfResultsThatTheServiceForgotIsEndedInOneStep(t *testing.T) {
 		Proof: rig.ProofOn(s.Chain, &rampproof.Config{Payers: []common.Address{s.Service.Payer()}}),
 		Now:   s.Service.Now, Logger: slog.New(slog.NewJSONHandler(&s.Log, nil)),
 	}))(t)
-	place := func(place rig.Placer, player string, tokens int64, faults ...ramptest.Fault) *ramptest.Order {
+	place := func(place rig.Placer, player string, tokens int64, faults ...ramptest.Fault) *ramptest.PlacedOrder {
 		started := must.Get(s.Client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gold"}))(t)
 		session := ramp.Session{ID: player, Token: ramp.NewAccessToken("token-1")}
 		faults = append(faults, ramptest.ResultNever(), ramptest.TransactionType(7))
@@ -248,17 +248,17 @@ func TestADayOfResultsThatTheServiceForgotIsEndedInOneStep(t *testing.T) {
 		return order
 	}
 	fits := map[uuid.UUID]bool{}
-	var all []*ramptest.Order
+	var all []*ramptest.PlacedOrder
 	for n := range 12 {
 		player := fmt.Sprintf("player-%d", n)
-		for _, o := range []*ramptest.Order{place(s.Service.Mint, player, 5), place(s.Service.Burn, player, 3)} {
+		for _, o := range []*ramptest.PlacedOrder{place(s.Service.Mint, player, 5), place(s.Service.Burn, player, 3)} {
 			fits[o.UUID] = true
 			all = append(all, o)
 		}
 	}
 	failed := place(s.Service.Mint, "player-1", 7, ramptest.TransactionFails())
 	pending := place(s.Service.Burn, "player-2", 7, ramptest.StaysPending())
-	twice := []*ramptest.Order{place(s.Service.Burn, "player-3", 2), place(s.Service.Burn, "player-3", 2)}
+	twice := []*ramptest.PlacedOrder{place(s.Service.Burn, "player-3", 2), place(s.Service.Burn, "player-3", 2)}
 	for _, trick := range thief.Tricks() {
 		must.Get(thief.Play(t.Context(), s.Service, pending, trick))(t)
 		must.Get(thief.Play(t.Context(), s.Service, all[0], trick))(t)
@@ -289,7 +289,7 @@ func TestADayOfResultsThatTheServiceForgotIsEndedInOneStep(t *testing.T) {
 		assert.Equal(t, o.TxHash.Hex(), stored.TxHash)
 		assert.Equal(t, "scheduler: case 52", stored.Reason)
 	}
-	for name, o := range map[string]*ramptest.Order{
+	for name, o := range map[string]*ramptest.PlacedOrder{
 		"failed": failed, "pending": pending, "twice": twice[0], "again": twice[1],
 	} {
 		assert.Equal(t, ramp.OrderAccepted, s.Store.Orders[o.UUID].State, name)

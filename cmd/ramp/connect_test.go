@@ -195,7 +195,7 @@ func TestConnectAsksBeforeItCallsAMainnet(t *testing.T) {
 // A key is copied by people. What counts in it, and is often not meant, is said.
 func TestConnectWarnsOfWhatIsOftenNotPartOfAKey(t *testing.T) {
 	service := ramptest.Start(t, ramptest.Config{Key: must.Get(ramp.TextKey(consoleKey))(t), ProjectID: "project-1",
-		Game: "http://127.0.0.1:1", Books: ramptest.BooksOff, // so that it can be reached
+		Game: "http://127.0.0.1:1", Audit: ramptest.AuditOff, // so that it can be reached
 		Validator: must.Get(ramp.NewKeySigner(validatorKey))(t).Address()})
 	const (
 		quotes   = "check  key                it has quotes around it, which count: does the console show them?\n"

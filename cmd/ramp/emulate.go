@@ -65,12 +65,12 @@ func emulate(ctx context.Context, c *call) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if d.Desk.Listener, err = listen(d.listen, d.public); err != nil {
+	if d.Standalone.Listener, err = listen(d.listen, d.public); err != nil {
 		return 0, misuse{err}
 	}
 	service, err := d.begin(c.out)
 	if err != nil {
-		_ = d.Desk.Listener.Close() // it is unused
+		_ = d.Standalone.Listener.Close() // it is unused
 		return 0, misuse{flagError(err)}
 	}
 	debug.SetGCPercent(memoryPercent)
@@ -127,20 +127,20 @@ func (d *desk) begin(out io.Writer) (service *ramptest.Service, err error) {
 				err = errors.Join(err, d.file.Close())
 			}
 		}()
-		d.Desk.State = d.file
+		d.Standalone.State = d.file
 	}
 	if err := d.keys(); err != nil {
 		return nil, err
 	}
 	if d.public {
-		d.Desk.ControlToken = cmp.Or(os.Getenv("RAMP_CONTROL_TOKEN"), rand.Text())
+		d.Standalone.ControlToken = cmp.Or(os.Getenv("RAMP_CONTROL_TOKEN"), rand.Text())
 	}
 	d.out = &aside{out: out, gap: "%d events were not printed, because nobody read the output\n"}
 	if d.json {
 		d.out.gap = "{\"skipped\":%d}\n"
 	}
 	d.printer = &printer{out: d.out, json: d.json, quiet: d.quiet}
-	d.Desk.OnEvent, d.Desk.Pages = d.printer.event, pages.New()
+	d.Standalone.OnEvent, d.Standalone.Pages = d.printer.event, pages.New()
 	return ramptest.New(d.Config)
 }
 
@@ -159,12 +159,12 @@ func parseEmulate(flags *call) (*desk, error) {
 		"(default that of $RAMP_VALIDATOR_KEY, else a key is generated and printed)")
 	flags.group("The emulator")
 	flags.StringVar(&d.listen, "listen", "127.0.0.1:8090", "`address` to listen on")
-	flags.StringVar(&c.Desk.PublicURL, "url", "",
+	flags.StringVar(&c.Standalone.PublicURL, "url", "",
 		"the `URL` under which others reach the service (default that of -listen)")
 	flags.BoolVar(&d.public, "public", false, "allow -listen on an address that other machines can reach, "+
 		"and any host name; the control API then requires a token,\n"+
 		"$RAMP_CONTROL_TOKEN or one that is generated and printed. An order's page needs only its UUID")
-	flags.Float64Var(&c.Desk.Speed, "speed", 1,
+	flags.Float64Var(&c.Standalone.Speed, "speed", 1,
 		"speed of the clock: at 60 a minute passes per second, 0 stops the clock")
 	flags.StringVar(&d.state, "state", "",
 		"`file` in which orders, chains, clock and generated keys survive "+
@@ -211,8 +211,9 @@ func parseEmulate(flags *call) (*desk, error) {
 		return nil, misuse{errors.New("RAMP_NETWORK must be testnet or mainnet")}
 	}
 	d.hmac.encoding = cmp.Or(d.hmac.encoding, "text")
-	c.Books, c.Desk.KeepOrders = ramptest.BooksReport, keptOrders
-	c.Desk.Keys = "copy their lines from the terminal of ramp emulate, or take the keys that you gave it"
+	c.Audit, c.Standalone.KeepOrders = ramptest.AuditReport, keptOrders
+	c.Standalone.Keys = "copy their lines from the terminal of ramp emulate, " +
+		"or take the keys that you gave it"
 	if d.retry20 {
 		c.Schedule = append([]time.Duration{5 * time.Minute}, ramptest.Schedule()...)
 	}
@@ -237,13 +238,16 @@ func (d *desk) keys() (err error) {
 	if d.Key, err = readKey(d.key, d.hmac.encoding); err != nil {
 		return err
 	}
-	d.Desk.Secrets = append(d.Desk.Secrets, d.key)
-	d.Desk.OtherKey, _ = ramp.Base64URLKey(d.key) // zero if the text is not base64url
+	d.Standalone.Secrets = append(d.Standalone.Secrets, d.key)
+	d.Standalone.OtherKey, _ = ramp.Base64URLKey(d.key) // zero if the text is not base64url
 	if d.hmac.encoding == "base64url" {
-		d.Desk.OtherKey, _ = ramp.TextKey(d.key)
+		d.Standalone.OtherKey, _ = ramp.TextKey(d.key)
 	}
 	inHex := os.Getenv("RAMP_VALIDATOR_KEY")
-	defer func() { d.Desk.Secrets = append(d.Desk.Secrets, inHex, strings.TrimPrefix(inHex, "0x")) }()
+	defer func() {
+		d.Standalone.Secrets = append(d.Standalone.Secrets, inHex, strings.TrimPrefix(inHex,
+			"0x"))
+	}()
 	switch {
 	case d.validator != "" && !common.IsHexAddress(d.validator):
 		return errors.New("-validator must be an address of 20 bytes in hex")
@@ -331,7 +335,7 @@ func (p *printer) welcome(d *desk, service *ramptest.Service) {
 		Assets:  game + c.AssetsPath, Validate: game + c.ValidatePath, Result: game + c.ResultPath,
 		Validator: c.Validator, Payer: service.Payer(), Fingerprint: c.Key.Fingerprint(),
 		HMACKey: d.madeKey, ValidatorKey: d.madeValidator,
-		ControlToken: c.Desk.ControlToken}
+		ControlToken: c.Standalone.ControlToken}
 	var text strings.Builder
 	defer func() { _, _ = io.WriteString(p.out, text.String()) }() // which keeps what fails
 	if d.json {

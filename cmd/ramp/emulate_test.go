@@ -210,7 +210,7 @@ func TestEmulatePrintsTheTokenOfAPublicDesk(t *testing.T) {
 func TestEmulateDeliversAsOftenAsTheInterfaceListsOrSays(t *testing.T) {
 	listed := must.Get(parseEmulate(newCall(stdio{}, "emulate", "", []string{"-game", "http://127.0.0.1:1"})))(t)
 	assert.Nil(t, listed.Config.Schedule, "the default, of 19")
-	assert.Equal(t, 10_000, listed.Config.Desk.KeepOrders)
+	assert.Equal(t, 10_000, listed.Config.Standalone.KeepOrders)
 	said := must.Get(parseEmulate(newCall(stdio{}, "emulate", "",
 		[]string{"-game", "http://127.0.0.1:1", "-retry-20"})))(t)
 	var sum time.Duration
@@ -246,7 +246,7 @@ func TestEverySwitchHasAFlag(t *testing.T) {
 		"Networks", "Epoch", "Settle", "MaxBody", "BurnMethod", "TokenType", // for tests in Go
 		"Confirmations", "BlockTime", "Decimals", "Tokens", "Closed", "Mailbox",
 	}
-	for _, config := range []reflect.Value{reflect.ValueOf(d.Config), reflect.ValueOf(d.Config.Desk)} {
+	for _, config := range []reflect.Value{reflect.ValueOf(d.Config), reflect.ValueOf(d.Config.Standalone)} {
 		for _, field := range reflect.VisibleFields(config.Type()) {
 			set := !config.FieldByIndex(field.Index).IsZero()
 			assert.NotEqual(t, set, slices.Contains(without, field.Name),

@@ -140,8 +140,9 @@ func flagError(err error) error {
 	}
 	flags := map[string]string{
 		"Config.Game": "-game", "Config.AssetsPath": "-assets", "Config.ValidatePath": "-validate",
-		"Config.ResultPath": "-result", "Config.Desk.PublicURL": "-url", "Config.Desk.Speed": "-speed",
-		"Config.FailureStatus": "-failure-status", "Config.Timeout": "-timeout",
+		"Config.ResultPath": "-result", "Config.Standalone.PublicURL": "-url",
+		"Config.Standalone.Speed": "-speed",
+		"Config.FailureStatus":    "-failure-status", "Config.Timeout": "-timeout",
 		"ClientConfig.URL": "-url", "intent.project_id": "-project", "intent.token": "-token",
 		"intent.network": "-network",
 	}

@@ -228,7 +228,7 @@ func advance(ctx context.Context, of *call) (int, error) {
 		text = io.Discard
 	}
 	fmt.Fprintln(text, "It is", passed.Now.Format(time.DateTime))
-	var sent []control.Order
+	var sent []control.OrderReport
 	seen := make(map[uuid.UUID]bool)
 	for _, d := range passed.Deliveries {
 		said := "confirmed"

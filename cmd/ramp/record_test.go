@@ -27,7 +27,7 @@ func TestRecordStandsBetweenAGameAndTheService(t *testing.T) {
 	server := serve(t, ramp.HandlerConfig{Players: game{}, Store: game{}, Terms: anyTerms, Key: text})
 	service := ramptest.Start(t, ramptest.Config{Key: text,
 		Validator: must.Get(ramp.NewKeySigner(validatorKey))(t).Address(),
-		Game:      server, Books: ramptest.BooksOff})
+		Game:      server, Audit: ramptest.AuditOff})
 
 	ctx, cancel := context.WithCancel(t.Context())
 	read, write := io.Pipe()

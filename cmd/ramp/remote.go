@@ -137,7 +137,7 @@ func byFlag(message string) string {
 func noRedirects(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // moved describes what the game moved for an order in total.
-func moved(o *control.Order) string {
+func moved(o *control.OrderReport) string {
 	if o.Moved == nil {
 		return "unknown"
 	}
@@ -153,18 +153,18 @@ func moved(o *control.Order) string {
 }
 
 // word returns the state of an order as it is printed.
-func word(w io.Writer, o *control.Order) string {
+func word(w io.Writer, o *control.OrderReport) string {
 	color := map[string]string{"good": green, "bad": red, "warn": yellow, "unknown": violet}[string(o.Tone)]
 	return colored(w, cmp.Or(color, gray), strings.ToUpper(string(o.State)))
 }
 
 // show prints an order on one line.
-func show(w io.Writer, o *control.Order) {
+func show(w io.Writer, o *control.OrderReport) {
 	fmt.Fprintf(w, "%s  %s  %s\n", o.UUID, word(w, o), oneLine(o.Verdict.String()))
 }
 
 // statusOf returns the exit status of a command that shows orders.
-func statusOf(orders ...control.Order) int {
+func statusOf(orders ...control.OrderReport) int {
 	status := statusDone
 	for _, o := range orders {
 		switch {

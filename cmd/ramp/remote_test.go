@@ -140,7 +140,7 @@ func TestTriggerTellsHowAnOrderEnded(t *testing.T) {
 	id := out[:36]
 
 	out = d.ends(t, 0, "trigger", "burn", "-like", id[:8], "-wait", "-json")
-	var burned control.Order
+	var burned control.OrderReport
 	require.NoError(t, json.Unmarshal([]byte(out), &burned))
 	assert.Equal(t, map[string]string{"item_gold": "50"}, burned.Moved)
 	assert.Equal(t, "3", burned.Amount)
@@ -332,9 +332,9 @@ func TestAProgramInAnotherLanguageDrivesTheEmulator(t *testing.T) {
 // Right-to-left names do not reorder the columns around them.
 func TestRightToLeftNamesAreIsolated(t *testing.T) {
 	var out bytes.Buffer
-	o := control.Order{Do: "mint", Amount: "3", PlayerID: "דנה", Moved: map[string]string{"זהב": "-100"}}
+	o := control.OrderReport{Do: "mint", Amount: "3", PlayerID: "דנה", Moved: map[string]string{"זהב": "-100"}}
 	o.Said = "The game took 100 \u2068זהב\u2069 too much."
-	table(control.OrderList{Orders: []control.Order{o}}, control.OrdersQuery{}, &out)
+	table(control.OrderList{Orders: []control.OrderReport{o}}, control.OrdersQuery{}, &out)
 	assert.Contains(t, out.String(), "\u2068דנה\u2069 ")
 	assert.Contains(t, out.String(), " -100 \u2068זהב\u2069 ")
 	assert.Contains(t, out.String(), o.Said)

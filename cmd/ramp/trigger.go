@@ -186,7 +186,7 @@ func items(list *[]control.Item) func(string) error {
 }
 
 // waitFor waits until an order is over, for at most the timeout.
-func (c *caller) waitFor(ctx context.Context, o control.Order) (control.Order, error) {
+func (c *caller) waitFor(ctx context.Context, o control.OrderReport) (control.OrderReport, error) {
 	if isTerminal(c.errs) && !o.Over {
 		fmt.Fprintf(c.errs, "%s%s%s\r", gray, oneLine(o.Verdict.String()), normal)
 		defer fmt.Fprint(c.errs, "\x1b[K")
@@ -201,7 +201,7 @@ func (c *caller) waitFor(ctx context.Context, o control.Order) (control.Order, e
 }
 
 // finish prints an order, and returns the exit status.
-func (c *caller) finish(o *control.Order) int {
+func (c *caller) finish(o *control.OrderReport) int {
 	switch {
 	case c.json:
 		printJSON(c.out, o)

@@ -58,7 +58,7 @@ func TestTheEmulatorLosesNothing(t *testing.T) {
 	assert.Regexp(t, `/exchange\?.*sessionId=session-1`, page.Header().Get("Location"))
 
 	type placer = func(
-		context.Context, uuid.UUID, ramp.Session, ramp.Amount, ...ramptest.Fault) (*ramptest.Order, error)
+		context.Context, uuid.UUID, ramp.Session, ramp.Amount, ...ramptest.Fault) (*ramptest.PlacedOrder, error)
 	trade := func(order placer, faults ...ramptest.Fault) error {
 		started := must.Get(client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gold"}))(t)
 		_, err := order(t.Context(), started.UUID, session, ramp.NewAmount(1), faults...)

@@ -45,8 +45,9 @@ func TestFiveOrders(t *testing.T) {
 	table := "What alice owns, as gold/gems:\n\n" +
 		"order                    tokens before   validated result  again   again\n"
 	for _, order := range []struct {
-		name    string
-		play    func(context.Context, uuid.UUID, ramp.Session, ramp.Amount, ...ramptest.Fault) (*ramptest.Order, error)
+		name string
+		play func(context.Context, uuid.UUID, ramp.Session, ramp.Amount,
+			...ramptest.Fault) (*ramptest.PlacedOrder, error)
 		tokens  int64
 		outcome ramptest.Outcome
 		// What alice owns: before, when the game has approved the order, and after each delivery of its result.

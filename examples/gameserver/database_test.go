@@ -78,7 +78,7 @@ func TestOverlappingCallsWaitForAConnection(t *testing.T) {
 			t.Skip("it has one writer at a time")
 		}
 		p := deploy(t, address, "-any-rate")
-		service, client := serviceOf(t, p.url, ramptest.BooksOff) // which would ask for assets meanwhile
+		service, client := serviceOf(t, p.url, ramptest.AuditOff) // which would ask for assets meanwhile
 		gold := item(t, "item_gold", "100")
 		var players []ramp.Session
 		for n := range 10 {

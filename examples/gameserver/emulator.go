@@ -48,8 +48,8 @@ func (s *settings) emulate(getenv func(string) string) func(string) string {
 // startEmulator starts an emulated token ramp in this process.
 func startEmulator(key ramp.HMACKey, signer *ramp.Signer, game, project string) (*ramptest.Service, error) {
 	return ramptest.New(ramptest.Config{Key: key, Validator: signer.Address(), Game: game, ProjectID: project,
-		Books: ramptest.BooksReport,
-		Desk: ramptest.Desk{Speed: 1, Pages: pages.New(),
+		Audit: ramptest.AuditReport,
+		Standalone: ramptest.Standalone{Speed: 1, Pages: pages.New(),
 			Keys: "gameserver has them, because it runs this emulator"}})
 }
 

@@ -62,8 +62,8 @@ func (i *incident) console(hmac, validator string) {
 	}
 	i.file = must(ramptest.OpenState(i.state))(i.T)
 	i.service, i.client = serviceWith(i.T, hmac, validator,
-		ramptest.Config{Game: "http://" + listen, Desk: ramptest.Desk{State: i.file},
-			Networks: map[ramp.Network]uint64{ramp.Testnet: 1112}, Books: ramptest.BooksReport,
+		ramptest.Config{Game: "http://" + listen, Standalone: ramptest.Standalone{State: i.file},
+			Networks: map[ramp.Network]uint64{ramp.Testnet: 1112}, Audit: ramptest.AuditReport,
 			BlockTime: time.Second / 2}) // results fail until they are finished by hand
 	if i.server == nil {
 		i.more = append([]string{"-addr", listen}, i.more...)
@@ -107,13 +107,13 @@ func (i *incident) initialize() uuid.UUID {
 }
 
 // mint asks for a mint. A closed shop declines it.
-func (i *incident) mint(s ramp.Session, faults ...ramptest.Fault) (*ramptest.Order, error) {
+func (i *incident) mint(s ramp.Session, faults ...ramptest.Fault) (*ramptest.PlacedOrder, error) {
 	i.Helper()
 	return i.service.Mint(i.Context(), i.initialize(), s, ramp.NewAmount(1), faults...)
 }
 
 // mustMint mints until the transaction has ended.
-func (i *incident) mustMint(s ramp.Session, faults ...ramptest.Fault) *ramptest.Order {
+func (i *incident) mustMint(s ramp.Session, faults ...ramptest.Fault) *ramptest.PlacedOrder {
 	i.Helper()
 	order := must(i.mint(s, faults...))(i.T)
 	i.service.Advance(time.Minute)
@@ -174,7 +174,7 @@ func (i *incident) opened(s ramp.Session) {
 }
 
 // finished ends an order with the transaction that proves its end.
-func (i *incident) finished(order *ramptest.Order) {
+func (i *incident) finished(order *ramptest.PlacedOrder) {
 	i.Helper()
 	printed := must(i.desk("orders", "show", order.UUID.String()))(i.T)
 	own := regexp.MustCompile(`(0x[0-9a-f]{64})  block`).FindStringSubmatch(printed)

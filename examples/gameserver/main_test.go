@@ -206,7 +206,7 @@ func TestLookingNeedsToSelectOnly(t *testing.T) {
 		p := deploy(t, address, "-any-rate")
 		service, client := serviceOf(t, p.url)
 		alice := login(t, p.url, "alice")
-		mint := func(faults ...ramptest.Fault) *ramptest.Order {
+		mint := func(faults ...ramptest.Fault) *ramptest.PlacedOrder {
 			id := initialize(t, client, item(t, "item_gold", "100"))
 			return must(service.Mint(t.Context(), id, alice, ramp.NewAmount(1), faults...))(t)
 		}
@@ -529,10 +529,10 @@ func real() []string {
 }
 
 // serviceOf plays the service for a server with the keys of real.
-func serviceOf(t *testing.T, game string, books ...ramptest.Books) (*ramptest.Service, *ramp.Client) {
+func serviceOf(t *testing.T, game string, books ...ramptest.Audit) (*ramptest.Service, *ramp.Client) {
 	t.Helper()
 	return serviceWith(t, hmacKey, validatorKey,
-		ramptest.Config{PerOrder: true, Game: game, Books: cmp.Or(append(books, 0)...)})
+		ramptest.Config{PerOrder: true, Game: game, Audit: cmp.Or(append(books, 0)...)})
 }
 
 // serviceWith plays the service with the keys that its console has.
@@ -591,7 +591,7 @@ func codeOf(err error) ramp.Code {
 	return ""
 }
 
-func confirmed(t *testing.T, service *ramptest.Service, order *ramptest.Order) {
+func confirmed(t *testing.T, service *ramptest.Service, order *ramptest.PlacedOrder) {
 	t.Helper()
 	if state := service.State(order); state != ramptest.Confirmed {
 		t.Errorf("the order is %s\n%s", state, service.Timeline())

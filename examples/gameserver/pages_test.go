@@ -156,7 +156,7 @@ func TestTheJudgeFindsNothingOnPages(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes longer than -short allows")
 	}
-	p, _ := paged(t, ramptest.Config{Books: ramptest.BooksOff})
+	p, _ := paged(t, ramptest.Config{Audit: ramptest.AuditOff})
 	target := targetOf(t, p)
 	target.Asset, target.Amount, target.Tokens = "item_gem", 20, 2
 	var logins sync.Map // by session ID

@@ -514,9 +514,9 @@ func TestARollingDeployLosesNoResult(t *testing.T) {
 		two := deploy(t, database, "-any-rate", "-addr", second)
 		url, client := startProxy(t, name, configOf(t, name), first, second)
 		service, api := serviceWith(t, hmacKey, validatorKey, ramptest.Config{PerOrder: true, Game: url, Client: client,
-			Books: ramptest.BooksReport}) // during the outage, what a player owns is unknown
+			Audit: ramptest.AuditReport}) // during the outage, what a player owns is unknown
 		s := login(t, one.url, "alice")
-		mint := func() *ramptest.Order {
+		mint := func() *ramptest.PlacedOrder {
 			t.Helper()
 			return must(service.Mint(t.Context(), initialize(t, api, item(t, "item_gold", "100")), s,
 				ramp.NewAmount(1), ramptest.TransactionFails()))(t)

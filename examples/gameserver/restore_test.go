@@ -103,23 +103,23 @@ func TestARestoreIsRepaired(t *testing.T) {
 			current.Load().ServeHTTP(w, r)
 		}))
 		t.Cleanup(proxy.Close)
-		service, client := serviceOf(t, proxy.URL, ramptest.BooksOff) // a restore does lose what they would report
+		service, client := serviceOf(t, proxy.URL, ramptest.AuditOff) // a restore does lose what they would report
 		s := login(t, p.url, "alice")
 		type placer = func(context.Context, uuid.UUID, ramp.Session, ramp.Amount,
-			...ramptest.Fault) (*ramptest.Order, error)
-		again := func(place placer, id uuid.UUID) *ramptest.Order {
+			...ramptest.Fault) (*ramptest.PlacedOrder, error)
+		again := func(place placer, id uuid.UUID) *ramptest.PlacedOrder {
 			t.Helper()
 			return must(place(t.Context(), id, s, ramp.NewAmount(1)))(t)
 		}
-		place := func(place placer, gold string) *ramptest.Order {
+		place := func(place placer, gold string) *ramptest.PlacedOrder {
 			t.Helper()
 			return again(place, initialize(t, client, item(t, "item_gold", gold)))
 		}
-		end := func(o *ramptest.Order, outcome ramptest.Outcome) {
+		end := func(o *ramptest.PlacedOrder, outcome ramptest.Outcome) {
 			t.Helper()
 			check(t, service.Deliver(t.Context(), o, outcome))
 		}
-		abandon := func(address string, o *ramptest.Order) {
+		abandon := func(address string, o *ramptest.PlacedOrder) {
 			t.Helper()
 			said(t, "abandon", "-db", address, "-without-evidence", "-early", "-who", "bob", "-reason", "case 17",
 				o.UUID.String())
@@ -171,7 +171,7 @@ func TestARestoreIsRepaired(t *testing.T) {
 		// The log of the server says what the restored database lacks, except that a
 		// person abandoned an order, which is in the log of the person's command.
 		printed := said(t, "missing", "-db", copies.restored, file)
-		for o, want := range map[*ramptest.Order]string{
+		for o, want := range map[*ramptest.PlacedOrder]string{
 			mint:      "waits again; it was succeeded\t" + s.ID + "\ttake -10 item_gold, then nothing",
 			failed:    "waits again; it was failed\t" + s.ID + "\ttake -100 item_gold, then give back +100 item_gold",
 			burn:      "waits again; it was succeeded\t" + s.ID + "\tnothing, then grant +1000 item_gold",
@@ -190,12 +190,12 @@ func TestARestoreIsRepaired(t *testing.T) {
 			t.Errorf("a session that began after the backup: %v", err)
 		}
 		printed = said(t, "list", "-db", copies.restored, "-older", "-1s")
-		for _, o := range []*ramptest.Order{mint, failed, burn, abandoned, unresent} {
+		for _, o := range []*ramptest.PlacedOrder{mint, failed, burn, abandoned, unresent} {
 			says(t, printed, o.UUID.String())
 		}
 
 		// Results of missing orders are answered with 500, and move nothing.
-		for o, outcome := range map[*ramptest.Order]ramptest.Outcome{
+		for o, outcome := range map[*ramptest.PlacedOrder]ramptest.Outcome{
 			newMint: ramptest.Succeeded, newFailed: ramptest.Failed, newBurn: ramptest.Succeeded,
 			signed: ramptest.Succeeded} {
 			if err := service.Deliver(t.Context(), o, outcome); err == nil {
@@ -209,7 +209,7 @@ func TestARestoreIsRepaired(t *testing.T) {
 		point(p)
 
 		// Restored orders end if the service delivers their results again.
-		for _, o := range []*ramptest.Order{mint, failed, burn, done} {
+		for _, o := range []*ramptest.PlacedOrder{mint, failed, burn, done} {
 			check(t, service.Resend(t.Context(), o))
 		}
 		abandon(copies.restored, abandoned)
@@ -227,7 +227,7 @@ func TestARestoreIsRepaired(t *testing.T) {
 		want("after a burn was finished", "1400989")
 
 		// Missing orders are opened again by a repeated validate, and end like any other.
-		for _, o := range []*ramptest.Order{again(service.Mint, newMint.UUID), again(service.Mint, signed.UUID)} {
+		for _, o := range []*ramptest.PlacedOrder{again(service.Mint, newMint.UUID), again(service.Mint, signed.UUID)} {
 			check(t, service.Resend(t.Context(), o))
 		}
 

@@ -36,7 +36,7 @@ func TestAClosedShopDeclinesNewOrdersOnEveryServer(t *testing.T) {
 		first, second := deploy(t, address, "-any-rate"), deploy(t, address, "-any-rate")
 		service, client := serviceOf(t, first.url)
 		// another service, with wallets of the same players
-		other, otherClient := serviceOf(t, second.url, ramptest.BooksOff)
+		other, otherClient := serviceOf(t, second.url, ramptest.AuditOff)
 		alice := login(t, first.url, "alice")
 		gold := item(t, "item_gold", "100")
 		fails, waits := initialize(t, client, gold), initialize(t, client, gold)

@@ -55,7 +55,7 @@ type wrong struct {
 
 // trade is an order that the game accepted, and how much gold its player has more when it has ended.
 type trade struct {
-	order *ramptest.Order
+	order *ramptest.PlacedOrder
 	gold  int64
 }
 
@@ -171,8 +171,8 @@ func startNight(t *testing.T) *underLoad {
 
 	u.service, _ = serviceWith(t, hmacKey, validatorKey, ramptest.Config{PerOrder: true, Game: u.proxy,
 		Client: u.client, Networks: map[ramp.Network]uint64{ramp.Testnet: 1112},
-		Books: ramptest.BooksOff, NoThief: true,
-		Schedule: slices.Repeat([]time.Duration{5 * time.Second}, 100), Desk: ramptest.Desk{Speed: 1}})
+		Audit: ramptest.AuditOff, NoThief: true,
+		Schedule: slices.Repeat([]time.Duration{5 * time.Second}, 100), Standalone: ramptest.Standalone{Speed: 1}})
 	ownNode := must(url.Parse(u.service.RPCURL(ramp.Testnet)))(t)
 	node := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.Out.URL = ownNode }}
 	switched := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -305,7 +305,7 @@ func TestOrdersBesideNakamasWalletUpdatesAndKills(t *testing.T) {
 		}
 		ended <- err
 	}()
-	storetest.TestKill(t, storetest.Target{
+	storetest.TestKill(t, storetest.Fixture{
 		Give: func(ctx context.Context, session, _ string, n int64) error {
 			mu.Lock()
 			defer mu.Unlock()

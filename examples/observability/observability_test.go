@@ -48,7 +48,7 @@ func newStudio(t *testing.T, observer func(peer string) ramp.Observer) *studio {
 	// The handler needs the address of the chain, and the service that of the handler.
 	service := ramptest.Start(t,
 		ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(), Handler: http.NotFoundHandler(),
-			Books: ramptest.BooksOff}) // the game of these tests has no balances
+			Audit: ramptest.AuditOff}) // the game of these tests has no balances
 	node := service.RPCURL(ramp.Testnet)
 	chain := must(ramp.NewRPC(ramp.RPCConfig{URL: node, ChainID: 7002, HTTPClient: service.Client(),
 		Observer: observer(node)}))(t)
@@ -73,7 +73,7 @@ func (s *studio) initialize(amount int64) uuid.UUID {
 	return must(s.client.Initialize(s.Context(), gold(amount)))(s.T).UUID
 }
 
-func (s *studio) mint(amount int64, faults ...ramptest.Fault) *ramptest.Order {
+func (s *studio) mint(amount int64, faults ...ramptest.Fault) *ramptest.PlacedOrder {
 	s.Helper()
 	order := must(s.service.Mint(s.Context(), s.initialize(amount), session, ramp.NewAmount(1), faults...))(s.T)
 	s.service.Advance(time.Minute)

@@ -104,8 +104,8 @@ func between(t *testing.T, c ramptest.Config) *rig {
 	}))
 	t.Cleanup(api.Close)
 
-	c.Game, c.Validator, c.Books = front.URL, must.Get(ramp.NewKeySigner(validator))(t).Address(),
-		ramptest.BooksOff
+	c.Game, c.Validator, c.Audit = front.URL, must.Get(ramp.NewKeySigner(validator))(t).Address(),
+		ramptest.AuditOff
 	g.service = must.Get(ramptest.New(c))(t)
 	t.Cleanup(g.service.Close)
 	g.recorder = must.Get(record.New(record.Config{Game: game.URL, Service: g.service.URL(), Folder: g.folder,

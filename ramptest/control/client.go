@@ -95,8 +95,8 @@ func (c *Client) Describe(ctx context.Context) (Description, error) {
 }
 
 // Start plays a player who mints or burns.
-func (c *Client) Start(ctx context.Context, r StartRequest) (Order, error) {
-	return call[Order](ctx, c, "POST /control/orders", r)
+func (c *Client) Start(ctx context.Context, r StartRequest) (OrderReport, error) {
+	return call[OrderReport](ctx, c, "POST /control/orders", r)
 }
 
 // Orders returns a page of the orders.
@@ -105,8 +105,8 @@ func (c *Client) Orders(ctx context.Context, q OrdersQuery) (OrderList, error) {
 }
 
 // Order returns an order, and first waits for it if the query says so.
-func (c *Client) Order(ctx context.Context, id string, q OrderQuery) (Order, error) {
-	return call[Order](ctx, c, "GET /control/orders/"+url.PathEscape(id), q)
+func (c *Client) Order(ctx context.Context, id string, q OrderQuery) (OrderReport, error) {
+	return call[OrderReport](ctx, c, "GET /control/orders/"+url.PathEscape(id), q)
 }
 
 // Send sends the result of an order again, now and once.

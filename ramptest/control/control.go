@@ -76,9 +76,9 @@ type Item struct {
 	Amount json.Number `json:"amount"`
 }
 
-// Order is an order. It holds no access token. Amounts are decimal text, because many
+// OrderReport is an order. It holds no access token. Amounts are decimal text, because many
 // languages would round a number.
-type Order struct {
+type OrderReport struct {
 	UUID      uuid.UUID     `json:"uuid"`
 	Do        string        `json:"do"` // "mint" or "burn"
 	SessionID string        `json:"session_id"`
@@ -112,7 +112,7 @@ type Order struct {
 }
 
 // Player returns the game's ID of the order's player, or else the session ID.
-func (o *Order) Player() string { return cmp.Or(o.PlayerID, o.SessionID) }
+func (o *OrderReport) Player() string { return cmp.Or(o.PlayerID, o.SessionID) }
 
 // Imbalance is a finding of the books.
 type Imbalance struct {
@@ -140,9 +140,9 @@ type OrdersQuery struct {
 
 // OrderList is the answer of GET /control/orders.
 type OrderList struct {
-	Orders []Order `json:"orders"` // newest first
-	Total  int     `json:"total"`  // how many match, on all pages
-	More   bool    `json:"more"`   // whether there is another page
+	Orders []OrderReport `json:"orders"` // newest first
+	Total  int           `json:"total"`  // how many match, on all pages
+	More   bool          `json:"more"`   // whether there is another page
 
 	// NeedAttention is how many orders, and calls that led to none, need attention, whatever the query.
 	NeedAttention int `json:"need_attention"`
@@ -169,9 +169,9 @@ type SendRequest struct {
 
 // Sent is the answer of POST /control/orders/{uuid}/send.
 type Sent struct {
-	Order Order  `json:"order"`
-	Lost  bool   `json:"lost,omitzero"`   // the answer was lost on purpose
-	Error string `json:"error,omitempty"` // why the game has not confirmed, unless that was on purpose
+	Order OrderReport `json:"order"`
+	Lost  bool        `json:"lost,omitzero"`   // the answer was lost on purpose
+	Error string      `json:"error,omitempty"` // why the game has not confirmed, unless that was on purpose
 }
 
 // AdvanceRequest is the body of POST /control/advance.

@@ -38,16 +38,16 @@ func (e *emulator) Describe(context.Context) (control.Description, error) {
 	return answered[control.Description](e)
 }
 
-func (e *emulator) Start(_ context.Context, r control.StartRequest) (control.Order, error) {
-	return answered[control.Order](e, r)
+func (e *emulator) Start(_ context.Context, r control.StartRequest) (control.OrderReport, error) {
+	return answered[control.OrderReport](e, r)
 }
 
 func (e *emulator) Orders(_ context.Context, q control.OrdersQuery) (control.OrderList, error) {
 	return answered[control.OrderList](e, q)
 }
 
-func (e *emulator) Order(_ context.Context, id string, q control.OrderQuery) (control.Order, error) {
-	return answered[control.Order](e, id, q)
+func (e *emulator) Order(_ context.Context, id string, q control.OrderQuery) (control.OrderReport, error) {
+	return answered[control.OrderReport](e, id, q)
 }
 
 func (e *emulator) Send(_ context.Context, id string, r control.SendRequest) (control.Sent, error) {
@@ -86,8 +86,8 @@ func dial(t *testing.T, e *emulator) *control.Client {
 	return &control.Client{URL: server.URL, Token: "a token"}
 }
 
-func anOrder() control.Order {
-	o := control.Order{UUID: uuid.New(), Do: "burn", SessionID: "session-1", Amount: "3", Network: ramp.Testnet,
+func anOrder() control.OrderReport {
+	o := control.OrderReport{UUID: uuid.New(), Do: "burn", SessionID: "session-1", Amount: "3", Network: ramp.Testnet,
 		Assets: []control.AssetAmount{{ID: "gold", Amount: "7"}}, Faults: []string{"result-twice"},
 		Placed: time.Date(2030, 1, 2, 3, 4, 5, 6, time.UTC), TxHash: common.Hash{1}, Delivery: "confirmed", Attempts: 2,
 		Over: true, Moved: map[string]string{"gold": "-7"}, Imbalances: []control.Imbalance{}}
@@ -127,7 +127,7 @@ func TestAClientIsTheEmulator(t *testing.T) {
 					Outputs: []control.Item{{ID: "i", Amount: "9007199254740993"}}}}, order),
 		"orders": with(api.Emulator.Orders,
 			control.OrdersQuery{SessionID: "a b&c", State: "done", Attention: true, Before: id, Limit: 7},
-			control.OrderList{Orders: []control.Order{order}, Total: 2, More: true}),
+			control.OrderList{Orders: []control.OrderReport{order}, Total: 2, More: true}),
 		"order": of(api.Emulator.Order, "58db", control.OrderQuery{Wait: "30s"}, order),
 		"send": of(api.Emulator.Send, id, control.SendRequest{Outcome: "failed"},
 			control.Sent{Order: order, Error: "no"}),

@@ -62,6 +62,6 @@ func start() (*httptest.Server, *ramptest.Service) {
 		Signer: signer}))
 	game := httptest.NewServer(handler)
 	emulator := ramp.Must(ramptest.New(ramptest.Config{Key: key, Validator: signer.Address(), Game: game.URL,
-		Books: ramptest.BooksOff}))
+		Audit: ramptest.AuditOff}))
 	return game, emulator
 }

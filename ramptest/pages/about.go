@@ -62,7 +62,7 @@ func readOrder(e *control.Event) (about aboutOrder) {
 	if len(tokens) > 0 {
 		about.Tokens = tokens[0].Amount.String()
 	}
-	about.Title = titleOfOrder(&control.Order{Do: string(direction), Amount: about.Tokens})
+	about.Title = titleOfOrder(&control.OrderReport{Do: string(direction), Amount: about.Tokens})
 	owned := make(map[string]string)
 	for _, a := range e.Owned {
 		owned[a.ID] = a.Amount

@@ -13,8 +13,8 @@ import (
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/control"
-	"github.com/token-ramp/ramp-go/ramptest/internal/books"
 	"github.com/token-ramp/ramp-go/ramptest/internal/frontend"
+	"github.com/token-ramp/ramp-go/ramptest/internal/tally"
 )
 
 // exchangeView is the exchange view (interface 2.1): what may be ordered.
@@ -147,7 +147,7 @@ func (s *visit) exchangeView(q url.Values, p *problem) {
 		return
 	}
 	v := &exchangeView{frame: frame{Title: "Exchange · " + shortUUID(id), Network: asked.Network},
-		Timeline: s.timeline(id, s.story(id), nil, piece{}), Operator: s.guard.Operates(s.r)}
+		Timeline: s.timeline(id, s.history(id), nil, piece{}), Operator: s.guard.Operates(s.r)}
 	fields := fieldsOf(q, "uuid", "network")
 	v.Form = form{Fields: fields, Chosen: q, Amount: "1"}
 	if q.Has("amount") {
@@ -160,8 +160,8 @@ func (s *visit) exchangeView(q url.Values, p *problem) {
 	}
 	v.Terms = s.priced(&asked, tokens)
 	keep := big.NewRat(10_000-int64(asked.MintFeeBps), 10_000)
-	v.Form.Keep = books.Decimal(keep)
-	v.Form.Received = books.Decimal(new(big.Rat).Mul(keep, tokens.Rat()))
+	v.Form.Keep = tally.Decimal(keep)
+	v.Form.Received = tally.Decimal(new(big.Rat).Mul(keep, tokens.Rat()))
 	var unread *problem
 	v.Reading, unread = s.read(frontend.PlayerQuery{Session: session.id, AccessToken: session.token,
 		Read: asked.First, Network: asked.Network, Token: asked.Token})
@@ -198,7 +198,7 @@ func (s *site) priced(asked *frontend.Terms, tokens ramp.Amount) terms {
 			if perToken {
 				total = new(big.Rat).Mul(total, tokens.Rat())
 			}
-			shown = append(shown, termItem{item.ID, item.Amount.String(), books.Decimal(total), perToken})
+			shown = append(shown, termItem{item.ID, item.Amount.String(), tally.Decimal(total), perToken})
 		}
 		return shown
 	}

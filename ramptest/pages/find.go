@@ -10,7 +10,7 @@ import (
 )
 
 // orderOf returns the order with a UUID, or nil if there is none.
-func (s *site) orderOf(text string) *control.Order {
+func (s *site) orderOf(text string) *control.OrderReport {
 	id, err := uuid.Parse(text)
 	if err != nil {
 		return nil

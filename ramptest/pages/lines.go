@@ -94,7 +94,7 @@ func (s *site) culprits() map[uuid.UUID]*control.Event {
 }
 
 // isFirst reports whether a culprit is known to be the first one. The record drops the oldest events.
-func (s *site) isFirst(culprit *control.Event) bool { return s.story(culprit.UUID).begins() }
+func (s *site) isFirst(culprit *control.Event) bool { return s.history(culprit.UUID).begins() }
 
 // line returns an entry as a list shows it.
 func (s *site) line(e *frontend.Entry) line {

@@ -17,12 +17,12 @@ import (
 // orderView is the page of an order. It shows what happened and what comes next.
 type orderView struct {
 	frame
-	Order    *control.Order
+	Order    *control.OrderReport
 	Short    string // the beginning of the UUID
 	Name     string // the title of the order
 	Player   string
 	Verdict  verdictView
-	Way      []stop
+	Stages   []stage
 	Main     string // the main button: "call", "end", "resend" or "another"
 	Pending  bool   // its transaction is in no block
 	Placed   bool   // it has a transaction
@@ -40,7 +40,7 @@ type orderView struct {
 }
 
 // ordered gives a page the order in the path, if there is one.
-func ordered(page func(*visit, *control.Order)) func(*visit) {
+func ordered(page func(*visit, *control.OrderReport)) func(*visit) {
 	return func(s *visit) {
 		if o := s.orderOf(s.r.PathValue("uuid")); o != nil {
 			page(s, o)
@@ -51,15 +51,15 @@ func ordered(page func(*visit, *control.Order)) func(*visit) {
 }
 
 // orderPage shows an order live.
-func (s *visit) orderPage(o *control.Order) {
+func (s *visit) orderPage(o *control.OrderReport) {
 	s.orderView(o, http.StatusOK, nil)
 }
 
-func (s *visit) orderView(o *control.Order, status int, p *problem) {
-	told := s.story(o.UUID)
+func (s *visit) orderView(o *control.OrderReport, status int, p *problem) {
+	told := s.history(o.UUID)
 	culprit := told.culprit(o)
 	v := &orderView{Order: o, Short: shortUUID(o.UUID), Name: titleOfOrder(o), Player: nameOf(o),
-		Verdict: s.verdictView(o.Verdict), Way: way(o, told, culprit), Blame: s.blame(told, culprit),
+		Verdict: s.verdictView(o.Verdict), Stages: stagesOf(o, told, culprit), Blame: s.blame(told, culprit),
 		Main: mainButton(o), Pending: isPending(o), Placed: o.TxHash != (common.Hash{}),
 		Operator: s.guard.Operates(s.r),
 		Timeline: s.timeline(o.UUID, told, culprit, piece{})}
@@ -91,10 +91,12 @@ func (s *visit) orderView(o *control.Order, status int, p *problem) {
 }
 
 // isPending reports whether the transaction of an order is in no block.
-func isPending(o *control.Order) bool { return o.Delivery == "pending" && o.TxHash != (common.Hash{}) }
+func isPending(o *control.OrderReport) bool {
+	return o.Delivery == "pending" && o.TxHash != (common.Hash{})
+}
 
 // mainButton returns what somebody wants to do next.
-func mainButton(o *control.Order) string {
+func mainButton(o *control.OrderReport) string {
 	switch {
 	case isPending(o):
 		return "end"
@@ -106,7 +108,7 @@ func mainButton(o *control.Order) string {
 }
 
 // endForm ends a pending transaction, and sends the result if it is due.
-func (s *visit) endForm(o *control.Order) {
+func (s *visit) endForm(o *control.OrderReport) {
 	switch code, err := codeOf(s.service.Mine(o.UUID, s.r.PostFormValue("outcome"))); code {
 	case "":
 		s.toOrder(o.UUID)
@@ -117,7 +119,7 @@ func (s *visit) endForm(o *control.Order) {
 	}
 }
 
-func (s *visit) resendForm(o *control.Order) {
+func (s *visit) resendForm(o *control.OrderReport) {
 	_, err := s.service.Send(s.r.Context(), o.UUID.String(), control.SendRequest{})
 	if code, err := codeOf(err); code == control.CodePending {
 		s.orderView(o, http.StatusConflict, &problem{Said: say(err)})
@@ -126,7 +128,7 @@ func (s *visit) resendForm(o *control.Order) {
 	s.toOrder(o.UUID)
 }
 
-func (s *visit) advanceForm(o *control.Order) {
+func (s *visit) advanceForm(o *control.OrderReport) {
 	minutes, err := strconv.Atoi(s.r.PostFormValue("minutes"))
 	if err != nil || minutes < 0 || minutes > 24*60 {
 		s.failure(http.StatusBadRequest, "The minutes must be from 0 to 1440.",
@@ -142,14 +144,14 @@ func (s *visit) advanceForm(o *control.Order) {
 }
 
 // readForm asks the game again for the player's assets.
-func (s *visit) readForm(o *control.Order) {
+func (s *visit) readForm(o *control.OrderReport) {
 	// the page shows the result
 	_, _ = s.service.Player(s.r.Context(), frontend.PlayerQuery{Session: o.SessionID, Read: true})
 	s.toOrder(o.UUID)
 }
 
 // anotherForm starts another order with the same player and terms.
-func (s *visit) anotherForm(o *control.Order) {
+func (s *visit) anotherForm(o *control.OrderReport) {
 	id, err := s.service.Issue(nil, o.UUID)
 	if err != nil { // the service has just forgotten the order
 		s.noOrder()

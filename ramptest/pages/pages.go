@@ -1,7 +1,7 @@
 // Package pages has the pages of an emulated service: the front end of the interface (4.2),
 // and those with which a developer sees what the service and the game did.
 //
-//	config.Desk.Pages = pages.New()
+//	config.Standalone.Pages = pages.New()
 //
 // The pages ask the service as the control API does, and turn plain values into HTML. What
 // they say about an order or a call is the service's own verdict.
@@ -22,7 +22,7 @@ import (
 //go:embed *.html style.css page.js
 var files embed.FS
 
-// New returns the pages, for Pages of ramptest.Desk.
+// New returns the pages, for Pages of ramptest.Standalone.
 func New() frontend.Pages { return frontend.NewPages(handler) }
 
 // handler returns the pages of a service.

@@ -63,7 +63,7 @@ func (s *site) guarded(page func(*visit)) http.Handler {
 				"This service accepts requests only under a name of this machine. "+
 					"To open it from a phone or an emulator, start it with -public, or with -url and the "+
 					"address that they use "+
-					"(ControlToken or PublicURL of ramptest.Desk).")
+					"(ControlToken or PublicURL of ramptest.Standalone).")
 		case r.Method == http.MethodPost && !frontend.SameOrigin(r):
 			v.failure(http.StatusForbidden,
 				"This form was not sent by a page of this service. A program must send the address of the "+
@@ -86,7 +86,7 @@ func operated(page func(*visit)) func(*visit) {
 			s.failure(http.StatusForbidden,
 				"This page shows the orders of all players. Open it on the machine of the service, "+
 					"or with the address that ramp emulate -public printed, which contains a token "+
-					"(ControlToken of ramptest.Desk).")
+					"(ControlToken of ramptest.Standalone).")
 			return
 		}
 		if q := s.r.URL.Query(); s.guard.Token != "" && s.r.Method == http.MethodGet && q.Has("token") {

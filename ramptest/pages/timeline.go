@@ -59,8 +59,8 @@ func (p piece) of(id uuid.UUID) string {
 	return "/orders/" + id.String() + "/events?" + q.Encode()
 }
 
-// timeline returns the last steps of a piece of a story.
-func (s *site) timeline(id uuid.UUID, told story, culprit *control.Event, p piece) timelineView {
+// timeline returns the last steps of a piece of a history.
+func (s *site) timeline(id uuid.UUID, told eventLog, culprit *control.Event, p piece) timelineView {
 	v, steps := timelineView{UUID: id}, told.steps(p)
 	for len(steps) > 0 {
 		turn, more := 1, 0
@@ -85,8 +85,8 @@ func (s *site) timeline(id uuid.UUID, told story, culprit *control.Event, p piec
 	return v
 }
 
-// steps returns the steps of a piece of a story.
-func (told story) steps(p piece) (steps []step) {
+// steps returns the steps of a piece of a history.
+func (told eventLog) steps(p piece) (steps []step) {
 	for i := range told {
 		e := &told[i]
 		if e.Number <= p.after || p.before != 0 && e.Number >= p.before {
@@ -162,7 +162,7 @@ func (s *visit) earlierPage() {
 		s.noOrder()
 		return
 	}
-	q, told := s.r.URL.Query(), s.story(id)
+	q, told := s.r.URL.Query(), s.history(id)
 	var culprit *control.Event
 	if o := s.orderOf(id.String()); o != nil {
 		culprit = told.culprit(o)
@@ -208,7 +208,7 @@ func (s *visit) eventView(e *control.Event) {
 		About: readOrder(e), Claim: claimOf(e), Operator: s.guard.Operates(s.r)}
 	if o := s.orderOf(e.UUID.String()); o != nil {
 		v.Order = "/orders/" + e.UUID.String()
-		told := s.story(e.UUID)
+		told := s.history(e.UUID)
 		if culprit := told.culprit(o); o.Loss && o.TxHash == (common.Hash{}) && culprit != nil &&
 			culprit.Number == e.Number {
 			v.Verdict = s.verdictView(o.Verdict)

@@ -14,7 +14,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/token-ramp/ramp-go/internal/redact"
 	"github.com/token-ramp/ramp-go/ramptest/control"
-	"github.com/token-ramp/ramp-go/ramptest/internal/books"
+	"github.com/token-ramp/ramp-go/ramptest/internal/tally"
 	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
 
@@ -49,7 +49,7 @@ func took(d time.Duration) string {
 }
 
 // movedBy says what the game moved for an order.
-func movedBy(o *control.Order) string {
+func movedBy(o *control.OrderReport) string {
 	const most = 2
 	var parts []string
 	for _, id := range slices.Sorted(maps.Keys(o.Moved)) {
@@ -73,7 +73,7 @@ func movedBy(o *control.Order) string {
 }
 
 // titleOfOrder returns a title for an order, such as "Mint 3 tokens".
-func titleOfOrder(o *control.Order) string {
+func titleOfOrder(o *control.OrderReport) string {
 	tokens := group(o.Amount) + " tokens"
 	if tokens == "1 tokens" {
 		tokens = "1 token"
@@ -87,7 +87,7 @@ func shortAddress(address string) string {
 }
 
 // nameOf returns the name of an order's player, or else the session.
-func nameOf(o *control.Order) string { return cmp.Or(o.Name, o.SessionID) }
+func nameOf(o *control.OrderReport) string { return cmp.Or(o.Name, o.SessionID) }
 
 // titleOf returns a title for a call.
 func titleOf(e *control.Event) string {
@@ -139,7 +139,7 @@ func rest(list any) any {
 }
 
 // group separates the thousands of an amount.
-func group(amount any) string { return books.Group(fmt.Sprint(amount)) }
+func group(amount any) string { return tally.Group(fmt.Sprint(amount)) }
 
 // grouped is group for a template.
 func grouped(amount any) template.HTML { return breaks(group(amount)) }

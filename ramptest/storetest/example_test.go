@@ -75,17 +75,17 @@ func (w *wallet) after(step ramp.Step) (map[[2]string]int64, error) {
 // A store of your own is tested in a test of yours. Here it is a MemoryStore.
 func ExampleTestStore() {
 	t := new(testing.T) // that of your test
-	storetest.TestStore(t, func(t *testing.T, check func(ramp.Step) error) storetest.Target {
+	storetest.TestStore(t, func(t *testing.T, check func(ramp.Step) error) storetest.Fixture {
 		w := &wallet{gold: make(map[[2]string]int64)}
 		store := &ramp.MemoryStore{
 			Apply: func(_ context.Context, step ramp.Step) error { return w.apply(step, check) }}
-		return storetest.Target{Stores: []ramp.Store{store}, Give: w.give, Balance: w.balance}
+		return storetest.Fixture{Stores: []ramp.Store{store}, Give: w.give, Balance: w.balance}
 	})
 }
 
 // A game on SQLite, whose Apply is tested in every order in which two calls can meet. The file has the
 // tables, and each order moves gold and gems.
-func ExampleTestSchedules() {
+func ExampleTestInterleavings() {
 	t := new(testing.T) // that of your test
 	file := "file:game.db?_txlock=immediate&_pragma=journal_mode(wal)"
 	connector, err := storetest.Connector("sqlite", file)
@@ -93,7 +93,7 @@ func ExampleTestSchedules() {
 		return // t.Fatal(err)
 	}
 	admin := sql.OpenDB(connector)
-	storetest.TestSchedules(t, storetest.Schedules{
+	storetest.TestInterleavings(t, storetest.Interleavings{
 		Connector: connector,
 		Dialect:   rampsql.SQLite,
 		Assets:    []string{"gold", "gem"},

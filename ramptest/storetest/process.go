@@ -171,18 +171,18 @@ func (p *Process) kill() error {
 
 // TestKill tests that a store loses and doubles nothing when the processes that use it are
 // killed in the middle of orders. One process may begin an order, and another end it. The
-// Stores of the target are not used. It logs how many calls were cut off after their step
+// Stores of the fixture are not used. It logs how many calls were cut off after their step
 // was stored. With few of them, the test proves little.
-func TestKill(t *testing.T, target Target, processes ...*Process) {
+func TestKill(t *testing.T, fixture Fixture, processes ...*Process) {
 	t.Helper()
-	if failure := kill(t, target, processes...); failure != "" {
+	if failure := kill(t, fixture, processes...); failure != "" {
 		t.Error(failure)
 	}
 }
 
-func kill(t *testing.T, target Target, processes ...*Process) (failure string) {
+func kill(t *testing.T, fixture Fixture, processes ...*Process) (failure string) {
 	k := newTrial(t.Context())
-	k.Target, k.Stores = target, nil
+	k.Fixture, k.Stores = fixture, nil
 	for _, p := range processes {
 		k.Stores = append(k.Stores, p)
 	}

@@ -102,7 +102,7 @@ func (l *logged) Update(_ context.Context, id uuid.UUID, next ramp.Transition) (
 // killed returns what the kit says of a store whose process is killed.
 func killed(t *testing.T, name string) string {
 	name = filepath.Join(t.TempDir(), name)
-	return kill(t, Target{
+	return kill(t, Fixture{
 		Give: func(_ context.Context, session, asset string, n int64) error {
 			l, err := openLog(name)
 			return errors.Join(err, l.write(logLine{Moves: map[string]int64{session + asset: n}}), l.file.Close())

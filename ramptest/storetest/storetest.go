@@ -1,5 +1,5 @@
 // Package storetest tests a [ramp.Store]: [TestStore] its contract, [TestKill] what it does when its
-// process is killed, and [TestSchedules] a store on SQL, with the game's Apply, in every order in
+// process is killed, and [TestInterleavings] a store on SQL, with the game's Apply, in every order in
 // which two calls can meet.
 package storetest
 
@@ -23,7 +23,7 @@ import (
 // too. If check fails, nothing may be stored or moved, and Update must return an error that wraps
 // that of check. If your store applies a step in a transaction, call check last in it, so that the
 // rollback must undo what came before.
-func TestStore(t *testing.T, open func(t *testing.T, check func(ramp.Step) error) Target) {
+func TestStore(t *testing.T, open func(t *testing.T, check func(ramp.Step) error) Fixture) {
 	t.Helper()
 	for i, c := range checks {
 		passed := t.Run(c.name, func(t *testing.T) {
@@ -31,12 +31,12 @@ func TestStore(t *testing.T, open func(t *testing.T, check func(ramp.Step) error
 			if i == 0 {
 				k.timeout = 2 * time.Second // nothing else runs that could delay a call
 			}
-			k.Target = open(t, k.check)
+			k.Fixture = open(t, k.check)
 			if len(k.Stores) == 0 || k.Give == nil || k.Balance == nil {
-				t.Fatal("the Target must have Stores, Give and Balance")
+				t.Fatal("the Fixture must have Stores, Give and Balance")
 			}
 			if c.crashes && k.Crash == nil {
-				t.Skip("the Target has no Crash")
+				t.Skip("the Fixture has no Crash")
 			}
 			if failure := k.try(c.run); failure != "" {
 				t.Error(failure)

@@ -82,7 +82,7 @@ func (p *purse) add(session, asset string, delta int64) {
 }
 
 func TestMemoryStoreKeepsTheContract(t *testing.T) {
-	TestStore(t, func(t *testing.T, check func(ramp.Step) error) Target {
+	TestStore(t, func(t *testing.T, check func(ramp.Step) error) Fixture {
 		p := &purse{gold: map[[2]string]int64{}}
 		store := &ramp.MemoryStore{Apply: func(_ context.Context, step ramp.Step) error {
 			if err := check(step); err != nil {
@@ -90,7 +90,7 @@ func TestMemoryStoreKeepsTheContract(t *testing.T) {
 			}
 			return p.apply(step)
 		}}
-		return Target{Stores: []ramp.Store{store}, Give: p.give, Balance: p.balance}
+		return Fixture{Stores: []ramp.Store{store}, Give: p.give, Balance: p.balance}
 	})
 }
 
@@ -542,7 +542,7 @@ func try(t *testing.T, flaw string) map[string]string {
 			k.timeout = 5 * time.Second
 		}
 		store := newFlawed(flaw, k.check)
-		k.Target = Target{Stores: []ramp.Store{store}, Give: store.give, Balance: store.balance, Crash: store.crash}
+		k.Fixture = Fixture{Stores: []ramp.Store{store}, Give: store.give, Balance: store.balance, Crash: store.crash}
 		if failure := k.try(c.run); failure != "" {
 			failures[c.name] = failure
 			if i == 0 {
@@ -618,9 +618,9 @@ func TestFlawedStore(t *testing.T) {
 	if flaw == "" {
 		t.Skip("STORETEST_FLAW is not set")
 	}
-	TestStore(t, func(t *testing.T, check func(ramp.Step) error) Target {
+	TestStore(t, func(t *testing.T, check func(ramp.Step) error) Fixture {
 		s := newFlawed(flaw, check)
-		return Target{Stores: []ramp.Store{s}, Give: s.give, Balance: s.balance, Crash: s.crash}
+		return Fixture{Stores: []ramp.Store{s}, Give: s.give, Balance: s.balance, Crash: s.crash}
 	})
 }
 

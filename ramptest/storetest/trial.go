@@ -19,7 +19,7 @@ import (
 
 // trial is one check of a store.
 type trial struct {
-	Target
+	Fixture
 	ctx     context.Context
 	timeout time.Duration // for one call
 

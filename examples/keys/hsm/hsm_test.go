@@ -114,7 +114,7 @@ func TestAKeyInATokenSignsOrders(t *testing.T) {
 	client := must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: console, Terms: terms,
 		HTTPClient: service.Client()}))(t)
 	type call = func(context.Context, uuid.UUID, ramp.Session, ramp.Amount,
-		...ramptest.Fault) (*ramptest.Order, error)
+		...ramptest.Fault) (*ramptest.PlacedOrder, error)
 	trade := func(call call, tokens int64, faults ...ramptest.Fault) {
 		t.Helper()
 		started := must(client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gold"}))(t)

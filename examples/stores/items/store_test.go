@@ -42,11 +42,11 @@ func openDB(t *testing.T, c connector) *sql.DB {
 
 func TestStore(t *testing.T) {
 	onDatabase := func(open func(t *testing.T) (one, two *sql.DB)) {
-		storetest.TestStore(t, func(t *testing.T, check func(ramp.Step) error) storetest.Target {
+		storetest.TestStore(t, func(t *testing.T, check func(ramp.Step) error) storetest.Fixture {
 			b := newBank(check)
 			l := &lossy{bank: b}
 			one, two := open(t)
-			return storetest.Target{Stores: []ramp.Store{&Store{one, l}, &Store{two, l}},
+			return storetest.Fixture{Stores: []ramp.Store{&Store{one, l}, &Store{two, l}},
 				Give: b.give, Balance: b.balance, Crash: func() error { l.lost.Store(30); return nil }}
 		})
 	}
@@ -188,7 +188,7 @@ func TestKill(t *testing.T) {
 	t.Cleanup(server.Close)
 	open(t, file, b)
 	data := file + "\n" + server.URL
-	storetest.TestKill(t, storetest.Target{Give: b.give, Balance: b.balance},
+	storetest.TestKill(t, storetest.Fixture{Give: b.give, Balance: b.balance},
 		storetest.Start(t, "", data), storetest.Start(t, "", data))
 }
 

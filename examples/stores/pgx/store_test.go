@@ -108,7 +108,7 @@ func move(ctx context.Context, q *Queries, step ramp.Step) error {
 }
 
 func TestStore(t *testing.T) {
-	storetest.TestStore(t, func(t *testing.T, approve func(ramp.Step) error) storetest.Target {
+	storetest.TestStore(t, func(t *testing.T, approve func(ramp.Step) error) storetest.Fixture {
 		one, two := place(t)
 		queries := &Queries{db: one}
 		open := func(pool *pgxpool.Pool) ramp.Store {
@@ -122,7 +122,8 @@ func TestStore(t *testing.T) {
 			check(t, store.Check(t.Context(), ""))
 			return store
 		}
-		return storetest.Target{Stores: []ramp.Store{open(one), open(two)}, Give: queries.Set, Balance: queries.Balance}
+		return storetest.Fixture{Stores: []ramp.Store{open(one), open(two)}, Give: queries.Set,
+			Balance: queries.Balance}
 	})
 }
 

@@ -89,7 +89,7 @@ func check(t *testing.T, err error) {
 // spends one gold.
 func TestOrdersBesidePlay(t *testing.T) {
 	address, db := database(t)
-	storetest.TestKill(t, storetest.Target{
+	storetest.TestKill(t, storetest.Fixture{
 		Give: func(ctx context.Context, session, _ string, n int64) error {
 			_, err := db.ExecContext(ctx, "INSERT INTO players (id, gold) VALUES ($1, $2)", session, n)
 			return err
@@ -247,7 +247,7 @@ func TestAStepBesideUnsavedPlay(t *testing.T) {
 }
 
 func TestStore(t *testing.T) {
-	storetest.TestStore(t, func(t *testing.T, approve func(ramp.Step) error) storetest.Target {
+	storetest.TestStore(t, func(t *testing.T, approve func(ramp.Step) error) storetest.Fixture {
 		_, db := database(t)
 		key := func(session, asset string) string { return session + " " + asset } // the kit has several assets
 		apply := func(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
@@ -264,7 +264,7 @@ func TestStore(t *testing.T) {
 			return approve(step)
 		}
 		orders := must(rampsql.New(rampsql.Config{DB: db, Dialect: rampsql.PostgreSQL, Apply: apply}))(t)
-		return storetest.Target{Stores: []ramp.Store{&Store{orders, New(db)}, &Store{orders, New(db)}},
+		return storetest.Fixture{Stores: []ramp.Store{&Store{orders, New(db)}, &Store{orders, New(db)}},
 			Give: func(ctx context.Context, session, asset string, n int64) error {
 				_, err := db.ExecContext(ctx,
 					"INSERT INTO players (id, gold) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET gold = $2",

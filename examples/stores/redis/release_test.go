@@ -57,13 +57,13 @@ func (n next) Update(ctx context.Context, id uuid.UUID, transition ramp.Transiti
 
 func TestKill(t *testing.T) {
 	store := &Store{Client: connect(t)}
-	storetest.TestKill(t, storetest.Target{Give: store.SetBalance, Balance: store.Balance}, storetest.Start(t, "", ""))
+	storetest.TestKill(t, storetest.Fixture{Give: store.SetBalance, Balance: store.Balance}, storetest.Start(t, "", ""))
 }
 
 // During a deployment, orders are begun by either release and ended by the other, while the
 // servers restart.
 func TestADeployment(t *testing.T) {
 	store := &Store{Client: connect(t)}
-	storetest.TestKill(t, storetest.Target{Give: store.SetBalance, Balance: store.Balance},
+	storetest.TestKill(t, storetest.Fixture{Give: store.SetBalance, Balance: store.Balance},
 		storetest.Start(t, os.Getenv(envRelease), ""), storetest.Start(t, "", nextRelease))
 }

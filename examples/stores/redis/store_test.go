@@ -38,10 +38,10 @@ func check(t *testing.T, err error) {
 }
 
 func TestStore(t *testing.T) {
-	storetest.TestStore(t, func(t *testing.T, check func(ramp.Step) error) storetest.Target {
+	storetest.TestStore(t, func(t *testing.T, check func(ramp.Step) error) storetest.Fixture {
 		approve := func(_ context.Context, step ramp.Step) error { return check(step) }
 		one, two := &Store{connect(t), approve}, &Store{connect(t), approve}
-		s := storetest.Target{Stores: []ramp.Store{one, two}, Give: one.SetBalance, Balance: one.Balance}
+		s := storetest.Fixture{Stores: []ramp.Store{one, two}, Give: one.SetBalance, Balance: one.Balance}
 		if crash := os.Getenv("RAMP_TEST_REDIS_CRASH"); crash != "" {
 			s.Crash = func() error { return exec.Command("sh", "-c", crash).Run() }
 		}

@@ -43,7 +43,8 @@ func Sessions(_ context.Context, player string) ([]string, error) {
 }
 
 // Place starts an order of session-1, and lets an hour pass.
-func (s *Shop) Place(t *testing.T, place Placer, tokens int64, faults ...ramptest.Fault) *ramptest.Order {
+func (s *Shop) Place(t *testing.T, place Placer, tokens int64,
+	faults ...ramptest.Fault) *ramptest.PlacedOrder {
 	t.Helper()
 	started := ramp.Must(s.Client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gold"}))
 	order, err := place(t.Context(), started.UUID,

@@ -37,7 +37,7 @@ type Studio struct {
 }
 
 // Candidate returns the only transaction that may be the order's own.
-func (d *Studio) Candidate(t *testing.T, o *ramptest.Order) support.Candidate {
+func (d *Studio) Candidate(t *testing.T, o *ramptest.PlacedOrder) support.Candidate {
 	report := ramp.Must(d.Show(t.Context(), o.UUID))
 	if len(report.Candidates) != 1 {
 		t.Fatalf("transactions that may be the order's own: %d, not 1", len(report.Candidates))
@@ -88,7 +88,7 @@ func (s *Studio) Open(t *testing.T, blockTime time.Duration) {
 	s.Service = ramptest.Start(t,
 		ramptest.Config{PerOrder: true, Key: s.key, Validator: signer.Address(),
 			Handler: http.NotFoundHandler(),
-			Books:   ramptest.BooksOff, BlockTime: blockTime})
+			Audit:   ramptest.AuditOff, BlockTime: blockTime})
 	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: s, Store: s.Store,
 		Key:    s.key,
 		Signer: signer, OnConflict: s.conflict,
@@ -109,7 +109,7 @@ func (d *Studio) Mint(t *testing.T, faults ...ramptest.Fault) uuid.UUID {
 }
 
 // Place starts an order, and lets its transaction end.
-func (d *Studio) Place(t *testing.T, by Placer, faults ...ramptest.Fault) *ramptest.Order {
+func (d *Studio) Place(t *testing.T, by Placer, faults ...ramptest.Fault) *ramptest.PlacedOrder {
 	t.Helper()
 	started := ramp.Must(d.Client.Initialize(t.Context(), request()))
 	order := ramp.Must(by(t.Context(), started.UUID,
@@ -141,5 +141,6 @@ func (d *Studio) Record(t *testing.T) (record map[string]any) {
 }
 
 // Placer starts an order, such as Mint and Burn of a ramptest.Service.
-type Placer = func(context.Context, uuid.UUID, ramp.Session, ramp.Amount, ...ramptest.Fault) (*ramptest.Order,
+type Placer = func(context.Context, uuid.UUID, ramp.Session, ramp.Amount,
+	...ramptest.Fault) (*ramptest.PlacedOrder,
 	error)

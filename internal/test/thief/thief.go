@@ -45,7 +45,8 @@ func Friend(player ramp.Session) ramp.Session {
 
 // Play plays a trick about an order on its chain, and returns the hash of the transaction, which
 // is in a block.
-func Play(ctx context.Context, s *ramptest.Service, o *ramptest.Order, trick Trick) (common.Hash, error) {
+func Play(ctx context.Context, s *ramptest.Service, o *ramptest.PlacedOrder, trick Trick) (common.Hash,
+	error) {
 	player, friend := s.Wallet(o.Session), s.Wallet(Friend(o.Session))
 	tokens := o.Request.Intent.To
 	if o.Request.Intent.Type == ramp.Disassemble {
@@ -91,7 +92,7 @@ func Play(ctx context.Context, s *ramptest.Service, o *ramptest.Order, trick Tri
 }
 
 // call returns the input of the order's own transaction.
-func call(o *ramptest.Order) []byte {
+func call(o *ramptest.PlacedOrder) []byte {
 	user, err := hex.DecodeString(strings.TrimPrefix(o.Approval.UserSig, "0x"))
 	if err != nil {
 		user = nil // the game returned something else

@@ -15,9 +15,9 @@ import (
 // An id is the UUID of an order, or at least its first 4 characters.
 type Emulator interface {
 	Describe(ctx context.Context) (control.Description, error)
-	Start(ctx context.Context, r control.StartRequest) (control.Order, error)
+	Start(ctx context.Context, r control.StartRequest) (control.OrderReport, error)
 	Orders(ctx context.Context, q control.OrdersQuery) (control.OrderList, error)
-	Order(ctx context.Context, id string, q control.OrderQuery) (control.Order, error)
+	Order(ctx context.Context, id string, q control.OrderQuery) (control.OrderReport, error)
 	Send(ctx context.Context, id string, r control.SendRequest) (control.Sent, error)
 	Advance(ctx context.Context, r control.AdvanceRequest) (control.Advanced, error)
 	Fail(ctx context.Context, r control.FailRequest) (control.Done, error)

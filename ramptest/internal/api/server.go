@@ -30,7 +30,7 @@ func Handler(e Emulator, allow func(*http.Request) *control.Error) http.Handler 
 	orders := func(r *http.Request, q control.OrdersQuery) (control.OrderList, error) {
 		return e.Orders(r.Context(), q)
 	}
-	order := func(r *http.Request, q control.OrderQuery) (control.Order, error) {
+	order := func(r *http.Request, q control.OrderQuery) (control.OrderReport, error) {
 		return e.Order(r.Context(), r.PathValue("uuid"), q)
 	}
 	send := func(r *http.Request, asked control.SendRequest) (control.Sent, error) {

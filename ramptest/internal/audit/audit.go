@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/ramptest/internal/books"
+	"github.com/token-ramp/ramp-go/ramptest/internal/tally"
 )
 
 // Config is what the books need of a service.
@@ -46,12 +46,12 @@ type Config struct {
 	Judged func(opened uuid.UUID, said string, found *Finding)
 }
 
-// Order is what the books must know about an order.
-type Order struct {
+// Subject is what the audit must know about an order.
+type Subject struct {
 	UUID    uuid.UUID
 	Session ramp.Session
 	Mint    bool         // false for a burn
-	Sum     books.Assets // what must move if the transaction succeeds; see [books.Tally]
+	Sum     tally.Assets // what must move if the transaction succeeds; see [tally.Tally]
 	Less    bool         // the transaction burns less than the order is about
 	Held    *big.Rat     // the tokens in the player's wallet before the order
 	Fee     *big.Rat     // the part that the ramp keeps of a mint; nil is nothing
@@ -60,7 +60,7 @@ type Order struct {
 // Call is a call about an order. Stated and OnChain are the outcome that a result states,
 // and that on the chain: true is a success.
 type Call struct {
-	Order           Order
+	Order           Subject
 	Result, Forged  bool
 	Stated, OnChain bool
 }
@@ -81,6 +81,6 @@ type Balance struct {
 // amount converts an exact decimal. A sum may have more digits than an amount can hold; the
 // result is then zero.
 func amount(n *big.Rat) ramp.Amount {
-	converted, _ := ramp.ParseAmount(books.Decimal(n))
+	converted, _ := ramp.ParseAmount(tally.Decimal(n))
 	return converted
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/internal/audit"
-	"github.com/token-ramp/ramp-go/ramptest/internal/books"
+	"github.com/token-ramp/ramp-go/ramptest/internal/tally"
 )
 
 // player is a player as the game knows it.
@@ -25,7 +25,7 @@ type player struct {
 
 // game says what its players own, and keeps what the books tell.
 type game struct {
-	*audit.Books
+	*audit.Auditor
 
 	mu      sync.Mutex
 	players map[string]*player // by session
@@ -46,7 +46,7 @@ func play(c audit.Config, players map[string]*player) *game {
 	c.Ask, c.Rejects = g.ask, func(err error) bool { return errors.Is(err, errExpired) }
 	c.Changed = func(id uuid.UUID) { g.changed = append(g.changed, id) }
 	c.Judged = func(_ uuid.UUID, said string, _ *audit.Finding) { g.told = append(g.told, said) }
-	g.Books = audit.New(c)
+	g.Auditor = audit.New(c)
 	return g
 }
 
@@ -76,29 +76,29 @@ func (g *game) move(session string, gold int64) {
 }
 
 // mint is a mint for 100 gold.
-func mint(session string) audit.Order {
-	return audit.Order{
+func mint(session string) audit.Subject {
+	return audit.Subject{
 		UUID:    uuid.New(),
 		Session: ramp.Session{ID: session, Token: ramp.NewAccessToken("token of " + session)},
 		Mint:    true,
-		Sum:     books.Assets{"gold": big.NewRat(-100, 1)},
+		Sum:     tally.Assets{"gold": big.NewRat(-100, 1)},
 	}
 }
 
-func (g *game) validate(o audit.Order) *audit.Entry {
+func (g *game) validate(o audit.Subject) *audit.Entry {
 	return g.Open(context.Background(), audit.Call{Order: o})
 }
 
 // result begins a result call with the outcome on the chain.
-func (g *game) result(o audit.Order, succeeded bool) *audit.Entry {
+func (g *game) result(o audit.Subject, succeeded bool) *audit.Entry {
 	return g.Open(context.Background(), audit.Call{Order: o, Result: true, Stated: succeeded, OnChain: succeeded})
 }
 
 // yes ends a call that the game has answered with success.
-func yes(e *audit.Entry) { e.Close(context.Background(), books.Yes, http.StatusOK, true) }
+func yes(e *audit.Entry) { e.Close(context.Background(), tally.Yes, http.StatusOK, true) }
 
 // approve makes a validate call, in which the game takes the gold.
-func (g *game) approve(o audit.Order) {
+func (g *game) approve(o audit.Subject) {
 	call := g.validate(o)
 	g.move(o.Session.ID, -100)
 	yes(call)
@@ -112,7 +112,7 @@ func (g *game) problems() (problems []string) {
 }
 
 // moved returns what the game is known to have moved for an order.
-func (g *game) moved(t *testing.T, o audit.Order) []books.Assets {
+func (g *game) moved(t *testing.T, o audit.Subject) []tally.Assets {
 	account := g.Account(o)
 	if assert.NotNil(t, account) {
 		assert.False(t, account.Unread || account.Mixed || account.Guess)
@@ -189,8 +189,8 @@ func TestWindowsThatOverlap(t *testing.T) {
 		assert.Empty(t, g.problems())
 		told := []string{"took 100 gold", "took 200 gold", "gave back 100 gold", "took 100 gold"}
 		assert.ElementsMatch(t, told, g.told)
-		assert.Equal(t, []books.Assets{{}}, g.moved(t, first))
-		assert.Equal(t, []books.Assets{{"gold": big.NewRat(-100, 1)}}, g.moved(t, second))
+		assert.Equal(t, []tally.Assets{{}}, g.moved(t, first))
+		assert.Equal(t, []tally.Assets{{"gold": big.NewRat(-100, 1)}}, g.moved(t, second))
 	})
 }
 
@@ -202,7 +202,7 @@ func TestAPlayerWhoBecomesKnown(t *testing.T) {
 	id, name := g.Who("s")
 	assert.Equal(t, []string{"", ""}, []string{id, name})
 	g.move("s", -170) // by somebody, for something else
-	rejected.Close(context.Background(), books.No, http.StatusOK, true)
+	rejected.Close(context.Background(), tally.No, http.StatusOK, true)
 	assert.Empty(t, g.problems())
 
 	o := mint("s")
@@ -217,7 +217,7 @@ func TestAPlayerWhoBecomesKnown(t *testing.T) {
 	assert.Empty(t, g.Take(o.UUID), "a finding is returned once")
 	assert.Len(t, g.About(o.UUID), 1)
 	assert.Contains(t, g.changed, o.UUID)
-	assert.Equal(t, books.Results{Made: true, Confirmed: true, Status: http.StatusOK}, g.Account(o).Failure)
+	assert.Equal(t, tally.Results{Made: true, Confirmed: true, Status: http.StatusOK}, g.Account(o).Failure)
 
 	// Who has the next session is unknown. It may be alice, so she is not accused meanwhile.
 	g.players["stranger"] = &player{"", 1000}
@@ -299,7 +299,7 @@ func TestALateEffectFollowsAPlayerWhosePlayerIDChanges(t *testing.T) {
 	g.approve(o)
 	call := g.result(o, false)
 	g.players["s"] = &player{"alice", guest.gold}
-	call.Close(context.Background(), books.Open, http.StatusInternalServerError, true)
+	call.Close(context.Background(), tally.Open, http.StatusInternalServerError, true)
 	next := mint("s")
 	g.approve(next)
 	call = g.result(next, true)
@@ -341,7 +341,7 @@ func TestAReadingThatFails(t *testing.T) {
 			g.move("old", -100)
 			yes(call)
 			assert.Empty(t, g.problems())
-			assert.Equal(t, []books.Assets{{"gold": big.NewRat(-100, 1)}}, g.moved(t, o), "it is read afterwards, too")
+			assert.Equal(t, []tally.Assets{{"gold": big.NewRat(-100, 1)}}, g.moved(t, o), "it is read afterwards, too")
 		})
 	}
 }
@@ -444,10 +444,10 @@ func TestWhatIsSavedIsRestored(t *testing.T) {
 	yes(g.result(lost, false)) // and gives nothing back
 	assert.Len(t, g.problems(), 1)
 	g.approve(late)
-	g.result(late, false).Close(t.Context(), books.Open, http.StatusInternalServerError, true)
+	g.result(late, false).Close(t.Context(), tally.Open, http.StatusInternalServerError, true)
 
 	after := play(audit.Config{Settle: -1}, map[string]*player{"s": alice})
-	for _, o := range []audit.Order{taken, lost, late} {
+	for _, o := range []audit.Subject{taken, lost, late} {
 		key, entries, player := g.Save(o)
 		after.RestoreOrder(o.Session, key, entries)
 		after.RestorePlayer(key, player)

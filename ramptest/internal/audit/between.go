@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/redact"
-	"github.com/token-ramp/ramp-go/ramptest/internal/books"
+	"github.com/token-ramp/ramp-go/ramptest/internal/tally"
 )
 
 // This file has what moves between calls, and for no order.
@@ -20,7 +20,7 @@ const maxAsides = 100
 
 // stray enters what moved between calls for no order: a finding if the books are closed. The
 // caller must hold the lock.
-func (b *Books) stray(p *player, before, moved books.Assets) {
+func (b *Auditor) stray(p *player, before, moved tally.Assets) {
 	secrets := redact.New(p.session.Token.Reveal())
 	var told []string
 	found := &Finding{}
@@ -32,7 +32,7 @@ func (b *Books) stray(p *player, before, moved books.Assets) {
 			how = "fell"
 		}
 		told = append(told, fmt.Sprintf("%s %s by %s (%s before, %s after)", redact.Isolate(id), how,
-			books.Grouped(new(big.Rat).Abs(moved[id])), books.Grouped(had.Rat()), books.Grouped(has.Rat())))
+			tally.Grouped(new(big.Rat).Abs(moved[id])), tally.Grouped(had.Rat()), tally.Grouped(has.Rat())))
 	}
 	said := fmt.Sprintf("between two calls, %s's %s", redact.Isolate(p.name), strings.Join(told, ", "))
 	if like := b.like(p, moved); like != "" {
@@ -57,7 +57,7 @@ const remedy = ". If your test did it, wrap it in service.Outside(func() { … }
 
 // like names an order that is about just what moved, or about that less its fee: one of the player
 // before one of somebody else. The caller must hold the lock.
-func (b *Books) like(p *player, moved books.Assets) string {
+func (b *Auditor) like(p *player, moved tally.Assets) string {
 	var mine, others []string
 	for id, o := range b.placed {
 		if !isAbout(&o, moved) {
@@ -82,18 +82,18 @@ func (b *Books) like(p *player, moved books.Assets) string {
 }
 
 // isAbout reports whether an order is about just what moved, in either direction.
-func isAbout(o *Order, moved books.Assets) bool {
+func isAbout(o *Subject, moved tally.Assets) bool {
 	if len(o.Sum) == 0 {
 		return false
 	}
-	net := books.Assets{}
+	net := tally.Assets{}
 	for id, n := range o.Sum {
 		if net[id] = n; o.Fee != nil {
 			net[id] = new(big.Rat).Sub(n, new(big.Rat).Mul(n, o.Fee))
 		}
 	}
-	none := books.Assets{}
-	for _, amounts := range []books.Assets{o.Sum, net} {
+	none := tally.Assets{}
+	for _, amounts := range []tally.Assets{o.Sum, net} {
 		if moved.Covers(amounts) || moved.Covers(none.Minus(amounts)) {
 			return true
 		}
@@ -102,7 +102,7 @@ func isAbout(o *Order, moved books.Assets) bool {
 }
 
 // Outside calls f, which may move anything: it belongs to no order.
-func (b *Books) Outside(ctx context.Context, f func()) {
+func (b *Auditor) Outside(ctx context.Context, f func()) {
 	b.Sweep(ctx)
 	b.setOutside(+1)
 	defer func() {
@@ -113,7 +113,7 @@ func (b *Books) Outside(ctx context.Context, f func()) {
 }
 
 // setOutside notes that a function begins, or has ended, that may move anything.
-func (b *Books) setOutside(more int) {
+func (b *Auditor) setOutside(more int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.outside += more
@@ -123,7 +123,7 @@ func (b *Books) setOutside(more int) {
 }
 
 // Sweep reads what each player owns whom the game has named.
-func (b *Books) Sweep(ctx context.Context) {
+func (b *Auditor) Sweep(ctx context.Context) {
 	b.mu.Lock()
 	all := b.named()
 	b.mu.Unlock()
@@ -133,7 +133,7 @@ func (b *Books) Sweep(ctx context.Context) {
 }
 
 // named returns the newest session of each player whom the game has named. The caller must hold the lock.
-func (b *Books) named() (all []ramp.Session) {
+func (b *Auditor) named() (all []ramp.Session) {
 	if b.config.Off {
 		return nil
 	}

@@ -9,20 +9,20 @@ import (
 
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/ramptest/internal/books"
 	"github.com/token-ramp/ramp-go/ramptest/internal/locks"
+	"github.com/token-ramp/ramp-go/ramptest/internal/tally"
 )
 
-// Books are the books of all players. They are safe for concurrent use.
-type Books struct {
+// Auditor are the books of all players. They are safe for concurrent use.
+type Auditor struct {
 	config Config
 
 	mu       locks.Mutex
 	turned   sync.Cond                    // signals that a window was read or closed
 	players  map[string]*player           // by their keys
 	keys     map[string]string            // of the players, by session
-	orders   map[uuid.UUID][]*books.Tally // one, unless the game was asked to approve two under a UUID
-	placed   map[uuid.UUID]Order          // as they were entered
+	orders   map[uuid.UUID][]*tally.Tally // one, unless the game was asked to approve two under a UUID
+	placed   map[uuid.UUID]Subject        // as they were entered
 	outside  int                          // how many functions of Outside run
 	found    []*Finding
 	asides   []string          // what moved for no order, and is no finding
@@ -35,29 +35,29 @@ type Books struct {
 }
 
 // New returns empty books.
-func New(c Config) *Books {
-	b := &Books{config: c, mu: locks.At(locks.Books)}
+func New(c Config) *Auditor {
+	b := &Auditor{config: c, mu: locks.At(locks.Books)}
 	b.turned.L = &b.mu
 	b.clear()
 	return b
 }
 
 // Reset forgets the players, the orders and the findings.
-func (b *Books) Reset() {
+func (b *Auditor) Reset() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.clear()
 	b.changes++
 }
 
-func (b *Books) clear() {
+func (b *Auditor) clear() {
 	b.players, b.keys = make(map[string]*player), make(map[string]string)
-	b.orders, b.returned, b.found = make(map[uuid.UUID][]*books.Tally), make(map[*Finding]bool), nil
-	b.placed, b.asides = make(map[uuid.UUID]Order), nil
+	b.orders, b.returned, b.found = make(map[uuid.UUID][]*tally.Tally), make(map[*Finding]bool), nil
+	b.placed, b.asides = make(map[uuid.UUID]Subject), nil
 }
 
 // Forget drops a finished order.
-func (b *Books) Forget(id uuid.UUID) {
+func (b *Auditor) Forget(id uuid.UUID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.orders, id)
@@ -65,13 +65,13 @@ func (b *Books) Forget(id uuid.UUID) {
 }
 
 // player returns the books of a session's player. The caller must hold the lock.
-func (b *Books) player(s ramp.Session) *player {
+func (b *Auditor) player(s ramp.Session) *player {
 	return b.keep(cmp.Or(b.keys[s.ID], strangerOf(s.ID)))
 }
 
 // keep returns the books of a player, which it creates if needed. The caller must hold
 // the lock.
-func (b *Books) keep(key string) *player {
+func (b *Auditor) keep(key string) *player {
 	if b.players[key] == nil {
 		b.players[key] = &player{}
 	}
@@ -80,7 +80,7 @@ func (b *Books) keep(key string) *player {
 
 // Nameless returns a session for which the game has returned no player_id, or "" if there is none.
 // What its player owns may belong to other sessions, too, so closed books cannot judge it.
-func (b *Books) Nameless() (session string) {
+func (b *Auditor) Nameless() (session string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for id, key := range b.keys {
@@ -93,7 +93,7 @@ func (b *Books) Nameless() (session string) {
 
 // Who returns the player_id of a session and the name of its player, or "" if they are
 // unknown.
-func (b *Books) Who(session string) (id, name string) {
+func (b *Auditor) Who(session string) (id, name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	key := b.keys[session]
@@ -104,26 +104,28 @@ func (b *Books) Who(session string) (id, name string) {
 }
 
 // turn returns the number of changes, and the key of a session's player, or "".
-func (b *Books) turn(s ramp.Session) (at int, key string) {
+func (b *Auditor) turn(s ramp.Session) (at int, key string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.changes, b.keys[s.ID]
 }
 
 // changed tells the service of orders about which something has become known.
-func (b *Books) changed(orders []*books.Tally) {
+func (b *Auditor) changed(orders []*tally.Tally) {
 	for _, o := range orders {
 		b.config.Changed(o.UUID)
 	}
 }
 
 // regenerates reports whether an asset moves by itself.
-func (b *Books) regenerates(asset string) bool { return slices.Contains(b.config.Regenerating, asset) }
+func (b *Auditor) regenerates(asset string) bool {
+	return slices.Contains(b.config.Regenerating, asset)
+}
 
 // Judged returns what an order moves of the assets that do not move by themselves, and the IDs
 // of the others, sorted.
-func (b *Books) Judged(sum books.Assets) (judged books.Assets, regenerating []string) {
-	judged = books.Assets{}
+func (b *Auditor) Judged(sum tally.Assets) (judged tally.Assets, regenerating []string) {
+	judged = tally.Assets{}
 	for _, id := range sum.IDs() {
 		if b.regenerates(id) {
 			regenerating = append(regenerating, id)
@@ -136,7 +138,7 @@ func (b *Books) Judged(sum books.Assets) (judged books.Assets, regenerating []st
 
 // entry returns the books' entry of an order, or nil if there is none. The caller must hold
 // the lock.
-func (b *Books) entry(o *Order) *books.Tally {
+func (b *Auditor) entry(o *Subject) *tally.Tally {
 	sum, _ := b.Judged(o.Sum)
 	for _, known := range b.orders[o.UUID] {
 		if known.Mint == o.Mint && known.Sum.Equal(sum) {
@@ -147,9 +149,9 @@ func (b *Books) entry(o *Order) *books.Tally {
 }
 
 // open makes an entry of an order for which nothing has moved. The caller must hold the lock.
-func (b *Books) open(o *Order) *books.Tally {
+func (b *Auditor) open(o *Subject) *tally.Tally {
 	sum, _ := b.Judged(o.Sum)
-	t := books.NewTally(o.UUID, o.Mint, sum)
+	t := tally.NewTally(o.UUID, o.Mint, sum)
 	t.Less = o.Less
 	b.orders[o.UUID] = append(b.orders[o.UUID], t)
 	b.placed[o.UUID] = *o
@@ -158,13 +160,13 @@ func (b *Books) open(o *Order) *books.Tally {
 
 // Account is what the books know about an order.
 type Account struct {
-	books.Tally
-	Last  books.Assets // the player's last known assets; nil if unknown
+	tally.Tally
+	Last  tally.Assets // the player's last known assets; nil if unknown
 	Twins bool         // the game may have approved another order under the same UUID
 }
 
 // Account returns what the books know about an order, or nil if they know nothing.
-func (b *Books) Account(o Order) *Account {
+func (b *Auditor) Account(o Subject) *Account {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	entry := b.entry(&o)
@@ -182,7 +184,7 @@ func (b *Books) Account(o Order) *Account {
 
 // HeldBefore returns the tokens that the player's wallet held before the game was asked for
 // an order first, or nil if it was not.
-func (b *Books) HeldBefore(o Order) *big.Rat {
+func (b *Auditor) HeldBefore(o Subject) *big.Rat {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if entry := b.entry(&o); entry != nil && entry.Asked {

@@ -10,7 +10,7 @@ import (
 const maxFound = 1_000
 
 // find enters what was found in a window, or between windows. The caller must hold the lock.
-func (b *Books) find(opened uuid.UUID, found *Finding) {
+func (b *Auditor) find(opened uuid.UUID, found *Finding) {
 	if len(b.found) == maxFound {
 		delete(b.returned, b.found[0])
 		b.found = slices.Delete(b.found, 0, 1)
@@ -20,14 +20,14 @@ func (b *Books) find(opened uuid.UUID, found *Finding) {
 }
 
 // Asides returns what moved between calls for no order, and is no finding. It has the first 100.
-func (b *Books) Asides() []string {
+func (b *Auditor) Asides() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.asides)
 }
 
 // Take returns the findings about an order that it has not returned before.
-func (b *Books) Take(id uuid.UUID) (found []*Finding) {
+func (b *Auditor) Take(id uuid.UUID) (found []*Finding) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, f := range b.found {
@@ -40,13 +40,13 @@ func (b *Books) Take(id uuid.UUID) (found []*Finding) {
 }
 
 // Found returns the last 1,000 findings.
-func (b *Books) Found() []*Finding {
+func (b *Auditor) Found() []*Finding {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.found)
 }
 
 // About returns the findings about an order.
-func (b *Books) About(id uuid.UUID) []*Finding {
+func (b *Auditor) About(id uuid.UUID) []*Finding {
 	return slices.DeleteFunc(b.Found(), func(f *Finding) bool { return !slices.Contains(f.Orders, id) })
 }

@@ -6,13 +6,13 @@ import (
 
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/ramptest/internal/books"
+	"github.com/token-ramp/ramp-go/ramptest/internal/tally"
 )
 
 type player struct {
 	name    string       // as the game last reported it; "" if unknown
 	session ramp.Session // the newest that the game has accepted
-	books   books.Player
+	books   tally.Player
 	window  *window // the open window, or nil
 	waiting int     // calls that wait for the next window
 	named   bool    // the game returns a player_id
@@ -28,14 +28,14 @@ type window struct {
 	id      uuid.UUID    // the order that it was opened for
 	result  bool
 	ready   bool         // before was read
-	before  books.Assets // nil if unknown
+	before  tally.Assets // nil if unknown
 	stray   bool         // who the player is was unknown; it may be any
 	strayed int          // as the books counted when it was opened
 	open    int          // calls in progress
-	calls   []books.Call // those that have ended
+	calls   []tally.Call // those that have ended
 
-	orders []*books.Tally // of its calls
-	beside []*books.Tally // of the windows of other players that were open meanwhile
+	orders []*tally.Tally // of its calls
+	beside []*tally.Tally // of the windows of other players that were open meanwhile
 }
 
 // admits reports whether a call may join the window.
@@ -44,8 +44,8 @@ func (w *window) admits(c *Call) bool {
 }
 
 // sent returns the calls that have reached the game.
-func (w *window) sent() []books.Call {
-	return slices.DeleteFunc(slices.Clone(w.calls), func(c books.Call) bool { return c.Order == nil })
+func (w *window) sent() []tally.Call {
+	return slices.DeleteFunc(slices.Clone(w.calls), func(c tally.Call) bool { return c.Order == nil })
 }
 
 // keyOf returns the key of a player whom the game names. A session of an unknown player has

@@ -4,19 +4,19 @@ import (
 	"cmp"
 
 	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/ramptest/internal/books"
+	"github.com/token-ramp/ramp-go/ramptest/internal/tally"
 )
 
 // Reading begins a reading of what the player of a session owns. The caller passes what the
 // game said to the function that it returns, which enters it if nothing has moved meanwhile.
-func (b *Books) Reading(s ramp.Session) (enter func(*ramp.Player)) {
+func (b *Auditor) Reading(s ramp.Session) (enter func(*ramp.Player)) {
 	at, _ := b.turn(s)
 	return func(read *ramp.Player) { b.look(s, read, at) }
 }
 
 // look enters what the game said that the player of a session owns, whoever asked, if
 // nothing has changed since the turn at.
-func (b *Books) look(s ramp.Session, read *ramp.Player, at int) {
+func (b *Auditor) look(s ramp.Session, read *ramp.Player, at int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	key := strangerOf(s.ID)
@@ -37,7 +37,7 @@ func (b *Books) look(s ramp.Session, read *ramp.Player, at int) {
 }
 
 // looked enters a reading while no call is in progress. The caller must hold the lock.
-func (b *Books) looked(p *player, owns books.Assets) {
+func (b *Auditor) looked(p *player, owns tally.Assets) {
 	if p.income && owns != nil {
 		p.books.Income(owns)
 		p.income = b.outside > 0
@@ -51,8 +51,8 @@ func (b *Books) looked(p *player, owns books.Assets) {
 	}
 }
 
-func (b *Books) balances(read *ramp.Player) books.Assets {
-	owns := books.Assets{}
+func (b *Auditor) balances(read *ramp.Player) tally.Assets {
+	owns := tally.Assets{}
 	for _, asset := range read.Assets {
 		if !b.regenerates(asset.ID) {
 			owns.Add(asset.ID, asset.Balance.Rat())

@@ -2,18 +2,18 @@ package audit
 
 import (
 	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/ramptest/internal/books"
+	"github.com/token-ramp/ramp-go/ramptest/internal/tally"
 )
 
 // SavedPlayer is what a state file keeps of a player.
 type SavedPlayer struct {
 	Name          string `json:",omitempty"`
-	Last, Outside books.Assets
+	Last, Outside tally.Assets
 }
 
 // Save returns the key of an order's player, or "" if the player is unknown, and the books of
 // the order and of the player. It treats an open window as not yet opened.
-func (b *Books) Save(o Order) (key string, entries []books.Tally, saved *SavedPlayer) {
+func (b *Auditor) Save(o Subject) (key string, entries []tally.Tally, saved *SavedPlayer) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, entry := range b.orders[o.UUID] {
@@ -30,7 +30,7 @@ func (b *Books) Save(o Order) (key string, entries []books.Tally, saved *SavedPl
 }
 
 // RestoreOrder enters what Save returned of an order.
-func (b *Books) RestoreOrder(s ramp.Session, key string, entries []books.Tally) {
+func (b *Auditor) RestoreOrder(s ramp.Session, key string, entries []tally.Tally) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if key != "" {
@@ -46,7 +46,7 @@ func (b *Books) RestoreOrder(s ramp.Session, key string, entries []books.Tally) 
 }
 
 // RestorePlayer enters what Save returned of a player, after the orders.
-func (b *Books) RestorePlayer(key string, saved *SavedPlayer) {
+func (b *Auditor) RestorePlayer(key string, saved *SavedPlayer) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	p := b.keep(key)
@@ -54,7 +54,7 @@ func (b *Books) RestorePlayer(key string, saved *SavedPlayer) {
 }
 
 // RestoreFound enters findings that an earlier service has returned.
-func (b *Books) RestoreFound(found []*Finding) {
+func (b *Auditor) RestoreFound(found []*Finding) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.found = found

@@ -9,24 +9,24 @@ import (
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/redact"
-	"github.com/token-ramp/ramp-go/ramptest/internal/books"
+	"github.com/token-ramp/ramp-go/ramptest/internal/tally"
 	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
 
 // Entry is a call in progress. The zero value is a call that the books do not follow.
 type Entry struct {
-	Opposite bool // see [books.Tally.Deliver]
-	Fits     bool // see [books.Tally.Fits]
+	Opposite bool // see [tally.Tally.Deliver]
+	Fits     bool // see [tally.Tally.Fits]
 
-	books   *Books
+	books   *Auditor
 	window  *window // nil if the books are off
 	unknown bool    // the game rejected the session when it was asked for assets
-	call    books.Call
+	call    tally.Call
 	asked   Call
 }
 
 // Open opens a window for a call, or joins the open one. End it with [Entry.Close].
-func (b *Books) Open(ctx context.Context, c Call) *Entry {
+func (b *Auditor) Open(ctx context.Context, c Call) *Entry {
 	o := &c.Order
 	at, key := b.turn(o.Session)
 	asked := key == "" && !b.config.Off
@@ -77,7 +77,7 @@ func (b *Books) Open(ctx context.Context, c Call) *Entry {
 
 // begin records what the player and the wallet had before an order, and the outcome that a
 // result states. The caller must hold the lock.
-func (b *Books) begin(w *window, c Call, unknown bool) *Entry {
+func (b *Auditor) begin(w *window, c Call, unknown bool) *Entry {
 	o := b.entry(&c.Order)
 	if o == nil {
 		o = b.open(&c.Order)
@@ -87,7 +87,7 @@ func (b *Books) begin(w *window, c Call, unknown bool) *Entry {
 	}
 	b.beside(w, o)
 	e := &Entry{books: b, window: w, unknown: unknown, asked: c,
-		call: books.Call{Order: o, Result: c.Result, Forged: c.Forged}}
+		call: tally.Call{Order: o, Result: c.Result, Forged: c.Forged}}
 	if c.Result && !c.Forged {
 		e.Opposite, e.Fits = o.Deliver(c.Stated, c.OnChain), o.Fits(c.Stated, c.OnChain)
 	}
@@ -96,7 +96,7 @@ func (b *Books) begin(w *window, c Call, unknown bool) *Entry {
 
 // beside notes which orders of other players move at the same time. A player without a name may be the
 // same as another one. The caller must hold the lock.
-func (b *Books) beside(w *window, o *books.Tally) {
+func (b *Auditor) beside(w *window, o *tally.Tally) {
 	if w == nil || w.player.named {
 		return
 	}
@@ -114,14 +114,14 @@ const shared = " (two sessions moved the same assets at once: return a player_id
 
 // Owned returns what the player owned before the call, of what a mint takes, and in words
 // what of it was too little, or is not among what the game listed last. It is nil if unknown.
-func (e *Entry) Owned(listed *ramp.Player) (owned books.Assets, lacks string) {
+func (e *Entry) Owned(listed *ramp.Player) (owned tally.Assets, lacks string) {
 	return e.books.owned(e.window, &e.asked.Order, listed)
 }
 
 // Close ends the call with what its answer means, and the HTTP status of the answer, or 0
 // without one. sent is false if nothing has reached the game. The last call of a window
 // closes it with a judgment.
-func (e *Entry) Close(ctx context.Context, answer books.Answer, status int, sent bool) {
+func (e *Entry) Close(ctx context.Context, answer tally.Answer, status int, sent bool) {
 	b, w := e.books, e.window
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -132,7 +132,7 @@ func (e *Entry) Close(ctx context.Context, answer books.Answer, status int, sent
 		return
 	}
 	// Who rejects a session at both endpoints knows no player from whom something could move.
-	if e.call.Answer = answer; !sent || e.unknown && answer == books.No {
+	if e.call.Answer = answer; !sent || e.unknown && answer == tally.No {
 		e.call.Order = nil
 	}
 	b.close(ctx, w, e.call)
@@ -141,12 +141,12 @@ func (e *Entry) Close(ctx context.Context, answer books.Answer, status int, sent
 // owned returns what the player owned before the calls of a window, of what a mint takes,
 // and in words what of it was too little, or not among the assets that the game listed last.
 // It is nil if unknown.
-func (b *Books) owned(w *window, o *Order, listed *ramp.Player) (owned books.Assets, lacks string) {
+func (b *Auditor) owned(w *window, o *Subject, listed *ramp.Player) (owned tally.Assets, lacks string) {
 	if !o.Mint || w == nil || w.before == nil {
 		return nil, ""
 	}
-	owned = books.Assets{}
-	takes := books.Assets{}.Minus(o.Sum)
+	owned = tally.Assets{}
+	takes := tally.Assets{}.Minus(o.Sum)
 	for id := range takes {
 		if !b.regenerates(id) {
 			owned[id] = cmp.Or(w.before[id], new(big.Rat))
@@ -167,17 +167,17 @@ const minReadings = 6
 
 // close ends a call of a window. The last one closes the window with a judgment, for which it
 // reads the assets until they are right or patience has ended. The caller must hold the lock.
-func (b *Books) close(ctx context.Context, w *window, c books.Call) {
+func (b *Auditor) close(ctx context.Context, w *window, c tally.Call) {
 	w.calls = append(w.calls, c)
 	w.open--
 	b.changes++
 	calls, longest := len(w.calls), b.patience()
-	var latest books.Assets
+	var latest tally.Assets
 	differ, begun := 0, time.Now()           // how many readings differ from the one before
 	most := max(time.Millisecond, longest/8) // few pauses, for who logs every call
 	pause := time.Millisecond
 	for readings := 1; ; readings++ {
-		var after books.Assets
+		var after tally.Assets
 		// otherwise there is nothing to compare it with
 		if w.open == 0 && (w.before != nil || w.player.books.Last != nil) {
 			after = b.read(ctx, w)
@@ -215,7 +215,7 @@ func (b *Books) close(ctx context.Context, w *window, c books.Call) {
 
 // patience is how long a missing effect is awaited. Ten missing ones need not take ten times
 // as long as one.
-func (b *Books) patience() time.Duration {
+func (b *Auditor) patience() time.Duration {
 	settle := b.config.Settle
 	if b.waited && b.lag > 0 {
 		return min(settle, max(settle/16, 8*b.lag))
@@ -226,7 +226,7 @@ func (b *Books) patience() time.Duration {
 // read asks what the player of a window owns, with the session of its order, and if the
 // game rejects that, with the newest that it has accepted. It returns nil if the game does
 // not say. The caller must hold the lock, which is released meanwhile.
-func (b *Books) read(ctx context.Context, w *window) books.Assets {
+func (b *Auditor) read(ctx context.Context, w *window) tally.Assets {
 	newest := w.player.session
 	b.mu.Unlock()
 	defer b.mu.Lock()
@@ -243,7 +243,7 @@ func (b *Books) read(ctx context.Context, w *window) books.Assets {
 
 // askAnother asks what another player owns, if the books are closed. A game that gives to whoever asked
 // last would otherwise be right in every test. The caller must hold the lock, which is released meanwhile.
-func (b *Books) askAnother(ctx context.Context, p *player) {
+func (b *Auditor) askAnother(ctx context.Context, p *player) {
 	if !b.config.Closed {
 		return
 	}
@@ -259,7 +259,7 @@ func (b *Books) askAnother(ctx context.Context, p *player) {
 
 // ask asks what a player owns, and once more if the game fails. The books go on when the
 // caller does not.
-func (b *Books) ask(ctx context.Context, s ramp.Session, id uuid.UUID) (*ramp.Player, error) {
+func (b *Auditor) ask(ctx context.Context, s ramp.Session, id uuid.UUID) (*ramp.Player, error) {
 	ctx = context.WithoutCancel(ctx)
 	read, status, err := b.config.Ask(ctx, s, id)
 	if status >= 500 {
@@ -269,7 +269,7 @@ func (b *Books) ask(ctx context.Context, s ramp.Session, id uuid.UUID) (*ramp.Pl
 }
 
 // conclude enters a judgment, and tells it. The caller must hold the lock.
-func (b *Books) conclude(w *window, v books.Judgment) {
+func (b *Auditor) conclude(w *window, v tally.Judgment) {
 	if v.Problem != "" && !w.player.named && len(w.beside) > 0 && v.IsExplainedBy(w.beside) {
 		v.Problem += shared
 	}

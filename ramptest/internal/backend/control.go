@@ -107,10 +107,10 @@ func (s *Backend) Describe(context.Context) (control.Description, error) {
 }
 
 // report returns an order as the API shows it.
-func (s *Backend) report(o *order.Order) control.Order {
+func (s *Backend) report(o *order.Order) control.OrderReport {
 	player, name := s.service.Audit.Who(o.Session.ID)
 	token, tx, progress, known := o.Token(), s.orders.Chains.Event(o), s.orders.Progress(o), s.orders.Known(o)
-	r := control.Order{UUID: o.UUID, Do: string(o.Trade().Direction), SessionID: o.Session.ID,
+	r := control.OrderReport{UUID: o.UUID, Do: string(o.Trade().Direction), SessionID: o.Session.ID,
 		PlayerID: player, Name: name,
 		Network: o.Network, ProjectID: o.Request.ProjectID, Token: token.ID, Amount: token.Amount.String(),
 		Wallet: o.Request.UserAddress,
@@ -172,7 +172,7 @@ func (s *Backend) Orders(_ context.Context, q control.OrdersQuery) (list control
 		}
 		first = slices.Index(all, last) + 1
 	}
-	list.Orders = []control.Order{}
+	list.Orders = []control.OrderReport{}
 	needy, calls := s.orders.Attention()
 	list.NeedAttention = len(needy) + len(calls)
 	if q.SessionID == "" && state == "" && q.Before == "" {
@@ -228,14 +228,14 @@ func (s *Backend) order(text string) (*order.Order, error) {
 	return found, nil
 }
 
-func (s *Backend) Order(ctx context.Context, id string, q control.OrderQuery) (control.Order, error) {
+func (s *Backend) Order(ctx context.Context, id string, q control.OrderQuery) (control.OrderReport, error) {
 	o, err := s.order(id)
 	if err != nil {
-		return control.Order{}, err
+		return control.OrderReport{}, err
 	}
 	wait, err := readWait(q.Wait)
 	if err != nil {
-		return control.Order{}, err
+		return control.OrderReport{}, err
 	}
 	return s.wait(ctx, o, wait), nil
 }
@@ -254,7 +254,7 @@ func readWait(text string) (time.Duration, error) {
 
 // wait waits until nothing more is planned for an order, or nothing that falls due
 // within d of real time. It returns the order's state then.
-func (s *Backend) wait(ctx context.Context, o *order.Order, d time.Duration) control.Order {
+func (s *Backend) wait(ctx context.Context, o *order.Order, d time.Duration) control.OrderReport {
 	end := time.Now().Add(d)
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -281,7 +281,8 @@ func (s *Backend) comes(at time.Time, within time.Duration) bool {
 	return missing <= 0 || float64(missing) <= float64(within)*s.config.Speed
 }
 
-func (s *Backend) Start(ctx context.Context, asked control.StartRequest) (started control.Order, err error) {
+func (s *Backend) Start(ctx context.Context, asked control.StartRequest) (started control.OrderReport,
+	err error) {
 	t := trade.Named(asked.Do)
 	if t == nil {
 		return started, invalid("do must be %s", trade.Names())

@@ -12,12 +12,12 @@ import (
 	"github.com/google/uuid"
 	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/internal/api"
-	"github.com/token-ramp/ramp-go/ramptest/internal/books"
 	"github.com/token-ramp/ramp-go/ramptest/internal/fault"
 	"github.com/token-ramp/ramp-go/ramptest/internal/frontend"
 	"github.com/token-ramp/ramp-go/ramptest/internal/game"
 	"github.com/token-ramp/ramp-go/ramptest/internal/locks"
 	"github.com/token-ramp/ramp-go/ramptest/internal/order"
+	"github.com/token-ramp/ramp-go/ramptest/internal/tally"
 	"github.com/token-ramp/ramp-go/ramptest/internal/text"
 	"github.com/token-ramp/ramp-go/ramptest/internal/trade"
 	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
@@ -227,7 +227,7 @@ func (s *Frontend) Player(ctx context.Context, q frontend.PlayerQuery) (p fronte
 	if wallet, err := s.service.Wallet(session); err == nil && q.Token != "" &&
 		s.orders.Chains[q.Network] != nil {
 		token := trade.Token{ID: q.Token}
-		p.Tokens = books.Decimal(s.orders.Chains[q.Network].TokenBalance(token.Contract(), wallet.Address()))
+		p.Tokens = tally.Decimal(s.orders.Chains[q.Network].TokenBalance(token.Contract(), wallet.Address()))
 	}
 	return p, nil
 }

@@ -33,7 +33,7 @@ func rejectsSession(err error) bool {
 
 // newAudit returns the books of a service, which ask its game and write its record.
 func (s *shared) newAudit(ask func(context.Context, ramp.Session, uuid.UUID) (*ramp.Player, int,
-	error)) *audit.Books {
+	error)) *audit.Auditor {
 	return audit.New(audit.Config{Off: s.config.Mode == Off, Closed: s.config.Closed,
 		Settle: s.config.Settle, Regenerating: s.config.Regenerating,
 		Ask: ask, Rejects: rejectsSession, Changed: func(id uuid.UUID) { s.changes.note(id) },

@@ -10,9 +10,9 @@ import (
 
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/internal/audit"
-	"github.com/token-ramp/ramp-go/ramptest/internal/books"
 	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
 	"github.com/token-ramp/ramp-go/ramptest/internal/order"
+	"github.com/token-ramp/ramp-go/ramptest/internal/tally"
 	"github.com/token-ramp/ramp-go/ramptest/internal/trade"
 	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
@@ -49,7 +49,7 @@ func (s *Orders) Verdict(o *order.Order) verdict.Verdict { return verdict.Of(s.K
 // Known is what is known about an order, with the balances of its player.
 type known struct {
 	verdict.Facts
-	before, now books.Assets // nil if unknown
+	before, now tally.Assets // nil if unknown
 }
 
 // Known collects what is known about an order.
@@ -115,7 +115,7 @@ func (s *Orders) chainOf(o *order.Order) verdict.Chain {
 		c.End = verdict.Reverted
 		if amount := o.Token().Amount.Rat(); !o.Trade().Mint && o.HeldBefore != nil &&
 			amount.Cmp(o.HeldBefore) > 0 {
-			c.Short = books.Grouped(o.HeldBefore)
+			c.Short = tally.Grouped(o.HeldBefore)
 		}
 	}
 	return c
@@ -137,7 +137,7 @@ func (s *Orders) callsOf(o *order.Order) verdict.Calls {
 
 // disputeOf returns how the results of an order contradict each other or the chain, or
 // nil if they do not.
-func disputeOf(o *books.Tally) *verdict.Dispute {
+func disputeOf(o *tally.Tally) *verdict.Dispute {
 	if !o.Disputed {
 		return nil
 	}
@@ -201,7 +201,7 @@ func (s *Orders) Rows(o *order.Order) (rows []verdict.Row, others []ramp.Asset) 
 	}
 	fee := ""
 	if o.Fee.Sign() > 0 {
-		fee = books.Decimal(new(big.Rat).Quo(o.Fee.Rat(), big.NewRat(100, 1))) + "%"
+		fee = tally.Decimal(new(big.Rat).Quo(o.Fee.Rat(), big.NewRat(100, 1))) + "%"
 	}
 	return append([]verdict.Row{verdict.Tokens(end, o.HeldBefore, held, moved, fee)}, rows...), others
 }

@@ -23,7 +23,7 @@ type shared struct {
 	Life    *life.Lifetime
 	Guard   *frontend.Guard
 	changes *changes
-	Audit   *audit.Books
+	Audit   *audit.Auditor
 	secrets history.Secrets
 }
 

@@ -11,12 +11,12 @@ import (
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/internal/audit"
-	"github.com/token-ramp/ramp-go/ramptest/internal/books"
 	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
 	"github.com/token-ramp/ramp-go/ramptest/internal/clock"
 	"github.com/token-ramp/ramp-go/ramptest/internal/locks"
 	"github.com/token-ramp/ramp-go/ramptest/internal/order"
 	"github.com/token-ramp/ramp-go/ramptest/internal/statefile"
+	"github.com/token-ramp/ramp-go/ramptest/internal/tally"
 )
 
 // savedUUID is the line of a UUID.
@@ -42,7 +42,7 @@ type savedOrder struct {
 	Fee        ramp.Amount
 	Faults     []string `json:",omitempty"`
 	HeldBefore *big.Rat // the wallet's tokens before the order
-	Books      []books.Tally
+	Books      []tally.Tally
 	Held       bool       `json:",omitzero"`
 	Jobs       []savedJob `json:",omitempty"`
 }

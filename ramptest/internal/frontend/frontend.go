@@ -19,8 +19,8 @@ type Service interface {
 	// These are those of api.Emulator.
 
 	Describe(ctx context.Context) (control.Description, error)
-	Start(ctx context.Context, r control.StartRequest) (control.Order, error)
-	Order(ctx context.Context, id string, q control.OrderQuery) (control.Order, error)
+	Start(ctx context.Context, r control.StartRequest) (control.OrderReport, error)
+	Order(ctx context.Context, id string, q control.OrderQuery) (control.OrderReport, error)
 	Send(ctx context.Context, id string, r control.SendRequest) (control.Sent, error)
 	Advance(ctx context.Context, r control.AdvanceRequest) (control.Advanced, error)
 
@@ -94,8 +94,8 @@ type List struct {
 
 // Entry is an order, or a call that led to none.
 type Entry struct {
-	Order *control.Order // nil for a call
-	Call  *control.Event // nil for an order
+	Order *control.OrderReport // nil for a call
+	Call  *control.Event       // nil for an order
 }
 
 // Choice is a player who can be chosen.

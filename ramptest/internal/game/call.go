@@ -11,9 +11,9 @@ import (
 	"github.com/token-ramp/ramp-go/internal/gamecall"
 	"github.com/token-ramp/ramp-go/internal/rollback"
 	"github.com/token-ramp/ramp-go/ramptest/control"
-	"github.com/token-ramp/ramp-go/ramptest/internal/books"
 	"github.com/token-ramp/ramp-go/ramptest/internal/fault"
 	"github.com/token-ramp/ramp-go/ramptest/internal/order"
+	"github.com/token-ramp/ramp-go/ramptest/internal/tally"
 	"github.com/token-ramp/ramp-go/ramptest/internal/text"
 	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
@@ -37,14 +37,14 @@ type Call struct {
 
 	Fault    string        // the scripted fault, for the record
 	forged   bool          // the game must reject it, even by not answering
-	opposite bool          // a result of which nothing is required; see [books.Tally.Deliver]
+	opposite bool          // a result of which nothing is required; see [tally.Tally.Deliver]
 	fits     bool          // the game may confirm it all the same
 	Again    bool          // a result that the game has confirmed before
 	Retried  bool          // the result is sent again after a status of Config.Retry
 	Lost     bool          // the answer is lost
 	slow     time.Duration // the minimum time that the answer takes
 	// what the player owned before a validate call, of what a mint takes; nil if unknown
-	owned    books.Assets
+	owned    tally.Assets
 	lacks    string // what the player owned too little of, in words; "" if of nothing that is known
 	admitted bool   // of a validate call: the game listed assets for its token just before
 
@@ -75,25 +75,25 @@ func (c *Call) header() (header http.Header) {
 }
 
 // meaning returns what an answer means for the books.
-func (c *Call) meaning(a *Answer, err error, retry func(int) bool) books.Answer {
+func (c *Call) meaning(a *Answer, err error, retry func(int) bool) tally.Answer {
 	switch {
 	case c.forged:
-		return books.No
+		return tally.No
 	case a == nil, a.Status >= 500:
-		return books.Open
+		return tally.Open
 	case c.Kind == control.KindResult: // the game does not know that its answer is lost
 		if a.Status != http.StatusOK && retry(a.Status) {
-			return books.Open
+			return tally.Open
 		}
-		return books.Yes
+		return tally.Yes
 	case errors.Is(err, ErrLostAnswer):
-		return books.Open
+		return tally.Open
 	case err == nil:
-		return books.Yes
+		return tally.Yes
 	case IsRejection(err), a.Status >= 400:
-		return books.No
+		return tally.No
 	default: // an answer that breaks the interface may be meant as an approval
-		return books.Open
+		return tally.Open
 	}
 }
 

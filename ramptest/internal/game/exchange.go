@@ -22,11 +22,11 @@ import (
 	"github.com/token-ramp/ramp-go/internal/rollback"
 	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/internal/audit"
-	"github.com/token-ramp/ramp-go/ramptest/internal/books"
 	"github.com/token-ramp/ramp-go/ramptest/internal/exact"
 	"github.com/token-ramp/ramp-go/ramptest/internal/fault"
 	"github.com/token-ramp/ramp-go/ramptest/internal/history"
 	"github.com/token-ramp/ramp-go/ramptest/internal/order"
+	"github.com/token-ramp/ramp-go/ramptest/internal/tally"
 )
 
 // Play makes a call about an order, as its script says, after the forged versions of
@@ -215,7 +215,7 @@ func (s *Game) send(ctx context.Context, c Call, judge func(*Answer) error) (*An
 	if err != nil && a != nil {
 		for _, id := range slices.Sorted(maps.Keys(c.owned)) {
 			event.Owned = append(event.Owned,
-				control.AssetAmount{ID: known.Text(id), Amount: books.Decimal(c.owned[id])})
+				control.AssetAmount{ID: known.Text(id), Amount: tally.Decimal(c.owned[id])})
 		}
 		if c.lacks != "" && IsRejection(err) {
 			err = fmt.Errorf("%w: %s", err, known.Text(c.lacks))

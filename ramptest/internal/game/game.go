@@ -13,11 +13,11 @@ import (
 	"github.com/token-ramp/ramp-go/internal/gamecall"
 	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/internal/audit"
-	"github.com/token-ramp/ramp-go/ramptest/internal/books"
 	"github.com/token-ramp/ramp-go/ramptest/internal/failures"
 	"github.com/token-ramp/ramp-go/ramptest/internal/history"
 	"github.com/token-ramp/ramp-go/ramptest/internal/locks"
 	"github.com/token-ramp/ramp-go/ramptest/internal/memory"
+	"github.com/token-ramp/ramp-go/ramptest/internal/tally"
 )
 
 // Config is what the calls need of a service.
@@ -51,8 +51,8 @@ type Config struct {
 // Watch is what the audit does with a call, see [audit.Entry].
 type Watch struct {
 	Opposite, Fits bool
-	Owned          func(listed *ramp.Player) (owned books.Assets, lacks string)
-	Close          func(ctx context.Context, answer books.Answer, status int, sent bool)
+	Owned          func(listed *ramp.Player) (owned tally.Assets, lacks string)
+	Close          func(ctx context.Context, answer tally.Answer, status int, sent bool)
 }
 
 // Game is the game's server, as the service reaches it.

@@ -15,9 +15,9 @@ import (
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/internal/audit"
-	"github.com/token-ramp/ramp-go/ramptest/internal/books"
 	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
 	"github.com/token-ramp/ramp-go/ramptest/internal/fault"
+	"github.com/token-ramp/ramp-go/ramptest/internal/tally"
 	"github.com/token-ramp/ramp-go/ramptest/internal/text"
 	"github.com/token-ramp/ramp-go/ramptest/internal/trade"
 )
@@ -48,12 +48,13 @@ type Order struct {
 }
 
 // Entered returns what the books must know about an order.
-func (o *Order) Entered() audit.Order {
+func (o *Order) Entered() audit.Subject {
 	t, sign := o.Trade(), int64(1)
 	if t.Mint {
 		sign = -1
 	}
-	e := audit.Order{UUID: o.UUID, Session: o.Session, Mint: t.Mint, Sum: books.Assets{}, Less: o.BurnsLess(),
+	e := audit.Subject{UUID: o.UUID, Session: o.Session, Mint: t.Mint, Sum: tally.Assets{},
+		Less: o.BurnsLess(),
 		Held: o.HeldBefore}
 	if t.Mint {
 		e.Fee = new(big.Rat).Quo(o.Fee.Rat(), big.NewRat(10_000, 1))

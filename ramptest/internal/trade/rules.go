@@ -9,11 +9,9 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/ramptest/internal/books"
 	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
+	"github.com/token-ramp/ramp-go/ramptest/internal/tally"
 )
-
-import ()
 
 // Rules are how a service counts what orders are about.
 type Rules struct {
@@ -48,7 +46,7 @@ func (r *Rules) Intent(t *Trade, asked ramp.InitializeIntent, tokens ramp.Amount
 		amount := item.Amount
 		if !r.PerOrder {
 			var err error
-			if amount, err = ramp.ParseAmount(books.Decimal(new(big.Rat).Mul(amount.Rat(),
+			if amount, err = ramp.ParseAmount(tally.Decimal(new(big.Rat).Mul(amount.Rat(),
 				tokens.Rat()))); err != nil {
 				return ramp.Intent{}, fmt.Errorf("ramptest: %w", err)
 			}
@@ -129,13 +127,13 @@ func (r *Rules) IsNonFungible(terms *ramp.InitializeIntent) bool {
 // AmountOf converts an exact decimal to an amount. A sum may have more digits than
 // an amount can hold; the result is then zero.
 func AmountOf(n *big.Rat) ramp.Amount {
-	amount, _ := ramp.ParseAmount(books.Decimal(n))
+	amount, _ := ramp.ParseAmount(tally.Decimal(n))
 	return amount
 }
 
 // Tokens returns a number of tokens in words.
 func Tokens(n *big.Rat) string {
-	if text := books.Grouped(n); text != "1" {
+	if text := tally.Grouped(n); text != "1" {
 		return text + " tokens"
 	}
 	return "1 token"

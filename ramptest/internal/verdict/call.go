@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/token-ramp/ramp-go/internal/redact"
-	"github.com/token-ramp/ramp-go/ramptest/internal/books"
+	"github.com/token-ramp/ramp-go/ramptest/internal/tally"
 )
 
 // Call is what is known about one call: of the game to the service, if it is an
@@ -156,8 +156,8 @@ func OfCall(c Call) Verdict {
 
 // Lacks says what a mint takes of which the player owned too little, or which the game does not
 // list; "" if there is nothing. Whatever is not in owned is unknown.
-func Lacks(takes, owned books.Assets, listed []string) string {
-	short, available, unlisted := books.Assets{}, books.Assets{}, []string{}
+func Lacks(takes, owned tally.Assets, listed []string) string {
+	short, available, unlisted := tally.Assets{}, tally.Assets{}, []string{}
 	for id, n := range owned {
 		if n.Cmp(takes[id]) < 0 {
 			short[id], available[id] = takes[id], n

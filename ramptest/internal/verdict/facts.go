@@ -3,7 +3,7 @@ package verdict
 import (
 	"time"
 
-	"github.com/token-ramp/ramp-go/ramptest/internal/books"
+	"github.com/token-ramp/ramp-go/ramptest/internal/tally"
 )
 
 // Facts is what is known about an order.
@@ -73,10 +73,10 @@ type Books struct {
 	Why      Why
 	Problem  string       // for Unread: why the game's answer could not be read
 	Rejected bool         // for Unread: the game rejected the session, or was not asked
-	Sum      books.Assets // what the order moves if the transaction succeeds, of what is judged
+	Sum      tally.Assets // what the order moves if the transaction succeeds, of what is judged
 	Aside    []string     // the assets of the order that are not judged, because they move by themselves
-	Moved    books.Assets // what the game has moved so far
-	Took     books.Assets // what it had moved at some time, if that was not nothing
+	Moved    tally.Assets // what the game has moved so far
+	Took     tally.Assets // what it had moved at some time, if that was not nothing
 	Vague    bool         // it may have moved more than Took says
 	Findings []string     // what the books have found about the order
 	Shared   []string     // what they have found about several orders, without knowing which is wrong
@@ -110,7 +110,7 @@ type Dispute struct {
 }
 
 // Statement is how the game answered the results that stated one outcome.
-type Statement = books.Results
+type Statement = tally.Results
 
 // unpaid reports whether the transaction succeeded, and does not pay for the order.
 func (o *Facts) unpaid() bool { return o.Chain.Less && o.Chain.End == Succeeded }

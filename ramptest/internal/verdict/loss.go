@@ -5,12 +5,12 @@ import (
 	"maps"
 	"math/big"
 
-	"github.com/token-ramp/ramp-go/ramptest/internal/books"
+	"github.com/token-ramp/ramp-go/ramptest/internal/tally"
 )
 
 // loss says what the game did wrong, for each asset from what it moved and what was due. So each
 // figure is one that moved, or that was due.
-func (o *Facts) loss(end End, due books.Assets) (said deeds) {
+func (o *Facts) loss(end End, due tally.Assets) (said deeds) {
 	all := o.Books.Moved.Plus(nil)
 	maps.Copy(all, due)
 	for _, id := range all.IDs() {
@@ -81,15 +81,15 @@ func (o *Facts) gaveUndue(end End, took bool) string {
 // deeds are sentences about what the game did, each with the assets with which it did that.
 type deeds struct {
 	forms  []string // such as "took %s", in the order of the sentences
-	assets map[string]books.Assets
+	assets map[string]tally.Assets
 }
 
 func (d *deeds) add(form, id string, n *big.Rat) {
 	if d.assets == nil {
-		d.assets = make(map[string]books.Assets)
+		d.assets = make(map[string]tally.Assets)
 	}
 	if d.assets[form] == nil {
-		d.forms, d.assets[form] = append(d.forms, form), books.Assets{}
+		d.forms, d.assets[form] = append(d.forms, form), tally.Assets{}
 	}
 	d.assets[form][id] = n
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"github.com/token-ramp/ramp-go/ramptest/internal/books"
+	"github.com/token-ramp/ramp-go/ramptest/internal/tally"
 )
 
 // account is what moved of one asset, what was due, and what had moved at some time.
@@ -135,8 +135,8 @@ func orderOf(mint bool, end End, calls Calls, gold, xp, earlier int64) (Facts, m
 	if mint {
 		sign = -1
 	}
-	is := func(gold, xp int64) books.Assets {
-		return books.Assets{}.Plus(books.Assets{"gold": big.NewRat(gold, 1), "xp": big.NewRat(xp, 1)})
+	is := func(gold, xp int64) tally.Assets {
+		return tally.Assets{}.Plus(tally.Assets{"gold": big.NewRat(gold, 1), "xp": big.NewRat(xp, 1)})
 	}
 	o := Facts{Mint: mint, Tokens: "1 token", Received: "1 token", Player: "alice",
 		Chain: Chain{End: end}, Calls: calls}
@@ -154,7 +154,7 @@ func orderOf(mint bool, end End, calls Calls, gold, xp, earlier int64) (Facts, m
 
 func TestWhatAGameDidIsSaidForEachAsset(t *testing.T) {
 	for _, test := range []struct {
-		moved books.Assets
+		moved tally.Assets
 		want  string
 	}{
 		{assets(100, 0), "The game did not take 100 gold. The game gave 100 gold."},

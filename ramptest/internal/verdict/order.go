@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/token-ramp/ramp-go/internal/redact"
-	"github.com/token-ramp/ramp-go/ramptest/internal/books"
+	"github.com/token-ramp/ramp-go/ramptest/internal/tally"
 )
 
 // Of returns the verdict on an order.
@@ -146,8 +146,8 @@ type movement struct {
 	what  string // what moved
 	deeds deeds  // what the game did wrong
 	// what it moved wrongly: negative where the player lacks something; nil if nothing is wrong
-	wrong  books.Assets
-	toCome books.Assets // what may still move; nil if nothing may
+	wrong  tally.Assets
+	toCome tally.Assets // what may still move; nil if nothing may
 }
 
 // movement compares what the game moved with what is due by now.
@@ -161,7 +161,7 @@ func (o *Facts) movement() movement {
 	if o.unpaid() && end == Succeeded {
 		end = Reverted // it pays for as little
 	}
-	due := books.Assets{}
+	due := tally.Assets{}
 	if end == Succeeded || end == Pending && o.Mint && o.Calls.Refused == "" {
 		due = b.Sum
 	}
@@ -231,7 +231,7 @@ func (o *Facts) done(m movement) string {
 }
 
 // mint describes a mint for which nothing is wrong.
-func (o *Facts) mint(end End, toCome books.Assets) string {
+func (o *Facts) mint(end End, toCome tally.Assets) string {
 	b := o.Books
 	sum := amounts(b.Sum)
 	switch {
@@ -257,7 +257,7 @@ func (o *Facts) mint(end End, toCome books.Assets) string {
 }
 
 // burn describes a burn for which nothing is wrong.
-func (o *Facts) burn(end End, toCome books.Assets) string {
+func (o *Facts) burn(end End, toCome tally.Assets) string {
 	switch {
 	case toCome != nil && end == Reverted:
 		return fmt.Sprintf("The game granted %s, and has not taken it back yet.", amounts(toCome))
@@ -376,11 +376,11 @@ type Row struct {
 
 // Rows compares what an order moved of its assets with what is due by now. before and now are nil if
 // unknown.
-func Rows(o Facts, before, now books.Assets) []Row {
+func Rows(o Facts, before, now tally.Assets) []Row {
 	m := o.movement()
 	_, ok := o.end()
 	judged := ok && o.Books.Why == Known && before != nil && now != nil
-	var outside books.Assets
+	var outside tally.Assets
 	if judged {
 		outside = now.Minus(before).Minus(o.Books.Moved)
 	}
@@ -393,20 +393,20 @@ func Rows(o Facts, before, now books.Assets) []Row {
 		case !judged:
 			r.Tone, r.Note = Unclear, "unknown"
 		case m.wrong[id] != nil:
-			r.Tone, r.Note = Bad, "the player lacks "+books.Grouped(new(big.Rat).Abs(m.wrong[id]))
+			r.Tone, r.Note = Bad, "the player lacks "+tally.Grouped(new(big.Rat).Abs(m.wrong[id]))
 			if m.wrong[id].Sign() > 0 {
-				r.Note = "the player has " + books.Grouped(m.wrong[id]) + " too many"
+				r.Note = "the player has " + tally.Grouped(m.wrong[id]) + " too many"
 			}
 		case m.toCome[id] != nil:
-			r.Tone, r.Note = Wait, books.Signed(m.toCome[id])+" to come"
+			r.Tone, r.Note = Wait, tally.Signed(m.toCome[id])+" to come"
 		default:
 			r.Tone = Good
 		}
 		if judged {
-			r.Moved = books.Signed(o.Books.Moved.Of(id))
-			r.Due = books.Signed(o.Books.Moved.Minus(m.wrong).Plus(m.toCome).Of(id))
+			r.Moved = tally.Signed(o.Books.Moved.Of(id))
+			r.Due = tally.Signed(o.Books.Moved.Minus(m.wrong).Plus(m.toCome).Of(id))
 			if n := outside[id]; n != nil {
-				r.Aside = "outside of this order: " + books.Signed(n)
+				r.Aside = "outside of this order: " + tally.Signed(n)
 			}
 		}
 		rows = append(rows, r)
@@ -420,12 +420,12 @@ func Rows(o Facts, before, now books.Assets) []Row {
 // Tokens returns the row of the tokens. moved is what the transaction moved in the
 // player's wallet, and fee what the service kept of that, such as "2%", or ""; before is nil if unknown.
 func Tokens(end End, before, now, moved *big.Rat, fee string) Row {
-	r := Row{ID: "tokens", Now: books.Grouped(now), Tone: Good}
+	r := Row{ID: "tokens", Now: tally.Grouped(now), Tone: Good}
 	if before == nil {
 		r.Tone, r.Note = Unclear, "unknown"
 		return r
 	}
-	r.Before, r.Moved = books.Grouped(before), books.Signed(moved)
+	r.Before, r.Moved = tally.Grouped(before), tally.Signed(moved)
 	switch r.Due = r.Moved; { // the chain is exact
 	case end == Pending:
 		r.Due, r.Tone, r.Note = "", Wait, "not decided yet"
@@ -433,7 +433,7 @@ func Tokens(end End, before, now, moved *big.Rat, fee string) Row {
 		r.Note = "after the fee of " + fee
 	}
 	if outside := new(big.Rat).Sub(new(big.Rat).Sub(now, before), moved); outside.Sign() != 0 {
-		r.Aside = "outside of this order: " + books.Signed(outside)
+		r.Aside = "outside of this order: " + tally.Signed(outside)
 	}
 	return r
 }

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/token-ramp/ramp-go/ramptest/internal/books"
+	"github.com/token-ramp/ramp-go/ramptest/internal/tally"
 )
 
 // Verdict is what there is to say about an order or a call.
@@ -103,7 +103,7 @@ func wronglyLost(what string) string {
 const maxItems = 3
 
 // amounts lists assets with their absolute amounts.
-func amounts(a books.Assets) string {
+func amounts(a tally.Assets) string {
 	parts := a.Amounts()
 	if more := len(parts) - maxItems; more > 1 {
 		parts = append(parts[:maxItems], strconv.Itoa(more)+" other assets")
@@ -120,9 +120,9 @@ func join(sentences ...string) string {
 }
 
 // decimal formats the amount of an asset; "" means that it is unknown.
-func decimal(a books.Assets, id string) string {
+func decimal(a tally.Assets, id string) string {
 	if a == nil {
 		return ""
 	}
-	return books.Grouped(cmp.Or(a[id], new(big.Rat)))
+	return tally.Grouped(cmp.Or(a[id], new(big.Rat)))
 }

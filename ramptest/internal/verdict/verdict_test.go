@@ -11,11 +11,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"github.com/token-ramp/ramp-go/ramptest/internal/books"
+	"github.com/token-ramp/ramp-go/ramptest/internal/tally"
 )
 
-func assets(gold, gem int64) books.Assets {
-	a := books.Assets{}
+func assets(gold, gem int64) tally.Assets {
+	a := tally.Assets{}
 	a.Add("gold", big.NewRat(gold, 1))
 	a.Add("gem", big.NewRat(gem, 1))
 	return a
@@ -29,7 +29,7 @@ func mint(change func(*Facts)) Facts {
 	o := Facts{Mint: true, Tokens: "3 tokens", Received: "2.94 tokens", Player: "alice",
 		Chain: Chain{End: Reverted, Block: later},
 		Calls: Calls{Progress: Confirmed, Attempts: 1, Status: 200},
-		Books: Books{Sum: assets(-100, 0), Moved: books.Assets{}, Took: assets(-100, 0)}}
+		Books: Books{Sum: assets(-100, 0), Moved: tally.Assets{}, Took: assets(-100, 0)}}
 	change(&o)
 	return o
 }
@@ -263,9 +263,9 @@ func everything(try func(Facts)) {
 		for _, why := range []Why{Off, Unread, Overlap, Twins} {
 			try(Books{Why: why, Sum: sum})
 		}
-		for _, moved := range []books.Assets{{}, sum, sum.Plus(sum), assets(50, 0), assets(-50, 0),
-			books.Assets{}.Minus(sum), {"iron": big.NewRat(1, 1)}} {
-			took := books.Assets{}
+		for _, moved := range []tally.Assets{{}, sum, sum.Plus(sum), assets(50, 0), assets(-50, 0),
+			tally.Assets{}.Minus(sum), {"iron": big.NewRat(1, 1)}} {
+			took := tally.Assets{}
 			for id, n := range moved {
 				if n.Sign() == sum["gold"].Sign() {
 					took[id] = n
@@ -341,7 +341,7 @@ func TestEveryOrderGetsATrueSentence(t *testing.T) {
 		if d != nil {
 			end, decided = d.Stands, d.Stands != Pending
 		}
-		due := books.Assets{}
+		due := tally.Assets{}
 		if end == Succeeded {
 			due = b.Sum
 		}
@@ -379,8 +379,8 @@ func TestEveryOrderGetsATrueSentence(t *testing.T) {
 				(r.Aside == "outside of this order: +7") == (known && r.ID == "gold"))
 			holds("a tick means that the order moved what is due", !known || (r.Tone == Good) == (r.Due == r.Moved))
 			holds("what is due is that of the outcome", !known || end == Pending ||
-				r.Due == books.Signed(due.Of(r.ID)))
-			holds("what an order moved is not what others moved", !known || r.Moved == books.Signed(b.Moved.Of(r.ID)))
+				r.Due == tally.Signed(due.Of(r.ID)))
+			holds("what an order moved is not what others moved", !known || r.Moved == tally.Signed(b.Moved.Of(r.ID)))
 			holds("the balances are those of the game", r.Before == decimal(before, r.ID) &&
 				r.Now == decimal(before.Plus(b.Moved).Plus(other), r.ID))
 			holds("a loss is in the rows", !owed || b.Moved.Minus(due)[r.ID] == nil || r.Tone == Bad)
@@ -418,7 +418,7 @@ func TestTheTokensComeFromTheChain(t *testing.T) {
 }
 
 func TestAListOfAssetsIsShort(t *testing.T) {
-	many := books.Assets{}
+	many := tally.Assets{}
 	for _, id := range []string{"a", "b", "c", "d", "e"} {
 		many.Add(id, big.NewRat(-1, 2))
 	}
@@ -429,19 +429,19 @@ func TestAListOfAssetsIsShort(t *testing.T) {
 func TestLacksNamesOnlyWhatIsKnownToBeTooLittle(t *testing.T) {
 	takes, none := assets(100, 5), new(big.Rat)
 	for _, test := range []struct {
-		owned  books.Assets
+		owned  tally.Assets
 		listed []string
 		want   string
 	}{
 		{nil, nil, ""},
 		{assets(100, 5), nil, ""},
-		{books.Assets{"gold": none}, nil, "the order takes 100 gold; the player owned 0 gold"}, // gem is unknown
-		{books.Assets{"gold": none, "gem": big.NewRat(9, 2)}, []string{"gem", "gold"},
+		{tally.Assets{"gold": none}, nil, "the order takes 100 gold; the player owned 0 gold"}, // gem is unknown
+		{tally.Assets{"gold": none, "gem": big.NewRat(9, 2)}, []string{"gem", "gold"},
 			"the order takes 5 gem, 100 gold; the player owned 4.5 gem, 0 gold"},
 		{assets(1000, 4), []string{"gem", "gold"}, "the order takes 5 gem; the player owned 4 gem"},
-		{books.Assets{"gold": none}, []string{"item_gold", "gem"},
+		{tally.Assets{"gold": none}, []string{"item_gold", "gem"},
 			"the order takes 100 gold; the game lists item_gold, gem, not gold"},
-		{books.Assets{"gold": none}, []string{"a", "b", "c", "d"},
+		{tally.Assets{"gold": none}, []string{"a", "b", "c", "d"},
 			"the order takes 100 gold; the game lists a, b, c, …, not gold"},
 	} {
 		assert.Equal(t, test.want, Lacks(takes, test.owned, test.listed))

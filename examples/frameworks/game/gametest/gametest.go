@@ -78,7 +78,7 @@ func (s *Studio) Player(id string, gold int64, token int) ramp.Session {
 
 // order begins a mint or a burn.
 type order = func(context.Context, uuid.UUID, ramp.Session, ramp.Amount,
-	...ramptest.Fault) (*ramptest.Order, error)
+	...ramptest.Fault) (*ramptest.PlacedOrder, error)
 
 // Serve is how a framework serves the game.
 type Serve = func(context.Context, *game.Server, net.Listener) error

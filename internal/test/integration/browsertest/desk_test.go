@@ -159,8 +159,8 @@ func newDesk(t *testing.T, change ...func(*ramptest.Config)) *desk {
 		Store: &ramp.MemoryStore{Apply: d.shop.Apply}, Key: key, Signer: signer}))(t)
 	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	config := ramptest.Config{Key: key, Validator: signer.Address(),
-		Game: d.serve(d.waiting(handler), "127.0.0.1:0").address, Books: ramptest.BooksReport, Settle: -1,
-		PerOrder: true, Desk: ramptest.Desk{Listener: listener, Pages: pages.New()}}
+		Game: d.serve(d.waiting(handler), "127.0.0.1:0").address, Audit: ramptest.AuditReport, Settle: -1,
+		PerOrder: true, Standalone: ramptest.Standalone{Listener: listener, Pages: pages.New()}}
 	for _, c := range change {
 		c(&config)
 	}
@@ -229,12 +229,12 @@ func (d *desk) exchange(items ...ramp.Item) string {
 		"sessionId": {d.session.ID}, "network": {"testnet"}}.Encode()
 }
 
-func (d *desk) mint(faults ...ramptest.Fault) *ramptest.Order {
+func (d *desk) mint(faults ...ramptest.Fault) *ramptest.PlacedOrder {
 	d.t.Helper()
 	return must.Get(d.service.Mint(d.t.Context(), d.begin(), d.session, ramp.NewAmount(3), faults...))(d.t)
 }
 
-func pageOf(o *ramptest.Order) string { return "/orders/" + o.UUID.String() }
+func pageOf(o *ramptest.PlacedOrder) string { return "/orders/" + o.UUID.String() }
 
 // do runs actions in the tab, one after another, with a generous timeout. The page or the
 // next page may replace an element at the same time; do then tries again.

@@ -24,7 +24,7 @@ const (
 	said   = `#said`
 )
 
-func running(c *ramptest.Config) { c.Desk.Speed = 5 }
+func running(c *ramptest.Config) { c.Standalone.Speed = 5 }
 
 func perToken(c *ramptest.Config) { c.PerOrder = false }
 
@@ -143,7 +143,7 @@ func TestEveryPageIsForEverybody(t *testing.T) {
 	d.service.Advance(time.Minute)
 	pending := d.mint()
 	_ = d.service.Deliver(t.Context(), disputed, ramptest.Failed) // which the game rejects
-	for name, order := range map[string]*ramptest.Order{"done": done, "lost": lost, "retried": retried,
+	for name, order := range map[string]*ramptest.PlacedOrder{"done": done, "lost": lost, "retried": retried,
 		"pending": pending, "purpose": purpose, "disputed": disputed} {
 		d.open(pageOf(order))
 		d.sees("h1", "Mint 3 tokens · Ada · "+order.UUID.String()[:8])

@@ -24,7 +24,7 @@ var version = fmt.Sprintf("v0.0.%d", time.Now().Unix())
 
 // longest matches the tests of examples that take longest. They read nothing outside of the example that another
 // test of it does not read, so they need not run in a copy.
-const longest = "^(TestTheJudge|TestEachTroubleRaises|TestBodies|TestEverySchedule)"
+const longest = "^(TestTheJudge|TestEachTroubleRaises|TestBodies|TestEveryInterleaving)"
 
 // Each example works as a copy outside of the repository, with a released package and the
 // version that the release script writes. An example that is a module is copied by gonew,

@@ -38,7 +38,7 @@ func testKill(t *testing.T, p *place, programs ...string) {
 		processes = append(processes, storetest.Start(t, program, string(setting)))
 	}
 	k := kitHoldings{p}
-	storetest.TestKill(t, storetest.Target{Give: k.give, Balance: k.balance}, processes...)
+	storetest.TestKill(t, storetest.Fixture{Give: k.give, Balance: k.balance}, processes...)
 }
 
 func TestKill(t *testing.T) {

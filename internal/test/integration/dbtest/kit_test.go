@@ -20,7 +20,7 @@ func TestTheStoreKeepsTheContract(t *testing.T) {
 }
 
 func testKit(t *testing.T, p *place, crash func() error) {
-	storetest.TestStore(t, func(t *testing.T, approve func(ramp.Step) error) storetest.Target {
+	storetest.TestStore(t, func(t *testing.T, approve func(ramp.Step) error) storetest.Fixture {
 		k := kitHoldings{p}
 		apply := func(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 			if err := k.move(ctx, tx, step); err != nil {
@@ -28,7 +28,7 @@ func testKit(t *testing.T, p *place, crash func() error) {
 			}
 			return approve(step)
 		}
-		return storetest.Target{
+		return storetest.Fixture{
 			Stores: []ramp.Store{newStore(t, p, apply), newStore(t, p, apply)}, // like two machines
 			Give:   k.give, Balance: k.balance, Crash: crash,
 		}

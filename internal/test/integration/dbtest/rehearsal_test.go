@@ -80,7 +80,7 @@ func play(t *testing.T, game http.Handler, player string, mint bool) []*ramptest
 	key := must.Get(ramp.TextKey(hmacText))(t)
 	signer := must.Get(ramp.NewKeySigner(validatorKey))(t)
 	service := must.Get(ramptest.New(ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(),
-		Handler: game, Books: ramptest.BooksReport, Settle: -1}))(t)
+		Handler: game, Audit: ramptest.AuditReport, Settle: -1}))(t)
 	defer service.Close()
 	client := must.Get(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, HTTPClient: service.Client()}))(t)
 	session := ramp.Session{ID: player, Token: ramp.NewAccessToken("token of " + player)}

@@ -159,8 +159,8 @@ func TestLibrariesMoveAssetsInTheTransactionOfTheStore(t *testing.T) {
 			eachDatabase(t, func(t *testing.T, db database) {
 				t.Parallel()
 				move := must.Get(open(db))(t)
-				storetest.TestStore(t, func(t *testing.T, approve func(ramp.Step) error) storetest.Target {
-					return storetest.Target{
+				storetest.TestStore(t, func(t *testing.T, approve func(ramp.Step) error) storetest.Fixture {
+					return storetest.Fixture{
 						Stores: []ramp.Store{newStore(db, move, approve)}, Give: db.give, Balance: db.balance}
 				})
 			})

@@ -64,7 +64,7 @@ func (g *game) loggedIn(id, token string) bool {
 
 // block: func (g *game) Apply(ctx context.Context, tx *sql.Tx
 
-// block: func TestEverySchedule(t *testing.T) {
+// block: func TestEveryInterleaving(t *testing.T) {
 
 var session = ramp.Session{ID: "character-1", Token: ramp.NewAccessToken("token-1")}
 
@@ -316,7 +316,7 @@ func TestABubble(t *testing.T) {
 // A debt, a player without a row, and a balance that has no room keep no grant and no give-back of the
 // README's Apply from being applied. What cannot be granted is declined.
 func TestTheApplyOfTheREADME(t *testing.T) {
-	storetest.TestStore(t, func(t *testing.T, check func(ramp.Step) error) storetest.Target {
+	storetest.TestStore(t, func(t *testing.T, check func(ramp.Step) error) storetest.Fixture {
 		db := open(t)
 		store := ramp.Must(rampsql.New(rampsql.Config{DB: db, Dialect: rampsql.SQLite,
 			Apply: func(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
@@ -325,7 +325,7 @@ func TestTheApplyOfTheREADME(t *testing.T) {
 				}
 				return check(step)
 			}}))
-		return storetest.Target{
+		return storetest.Fixture{
 			Stores: []ramp.Store{store},
 			Give: func(ctx context.Context, session, asset string, amount int64) error {
 				_, err := db.ExecContext(ctx, `INSERT INTO balances (amount, player, asset) VALUES ($1, $2, $3)
@@ -405,7 +405,7 @@ func newEnvironment(t *testing.T, name string, network ramp.Network, mux http.Ha
 	signer := ramp.Must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
 	e.service = ramptest.Start(t,
 		ramptest.Config{Key: e.key, Validator: signer.Address(), ProjectID: name, Handler: mux,
-			Books:      ramptest.BooksOff,
+			Audit:      ramptest.AuditOff,
 			AssetsPath: "/" + name + ramp.PathAssets, ValidatePath: "/" + name + ramp.PathValidate,
 			ResultPath: "/" + name + ramp.PathResult})
 	chainID := map[ramp.Network]uint64{ramp.Mainnet: 7001, ramp.Testnet: 7002}[network]

@@ -1,4 +1,4 @@
-package schedule
+package interleaving
 
 import (
 	"database/sql"
@@ -10,7 +10,7 @@ import (
 // patience is how long the database may take for what it always does.
 const patience = 20 * time.Second
 
-// database is what the schedule itself asks of a database.
+// database is what the interleaving itself asks of a database.
 type database struct {
 	dialect *Dialect
 	admin   *sql.DB
@@ -25,9 +25,9 @@ func (d *database) end(id int64) {
 		case done:
 			return
 		case err != nil:
-			panic(fmt.Sprintf("schedule: end connection %d: %v", id, err))
+			panic(fmt.Sprintf("interleaving: end connection %d: %v", id, err))
 		case time.Now().After(deadline):
-			panic(fmt.Sprintf("schedule: connection %d does not end", id))
+			panic(fmt.Sprintf("interleaving: connection %d does not end", id))
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package schedule
+package interleaving
 
 import (
 	"testing"
@@ -9,7 +9,7 @@ import (
 // program is what the servers send: the names of the rows of each statement.
 type program [][]string
 
-// walked returns the schedules that a walk runs, as the letters of the servers in their order. A
+// walked returns the interleavings that a walk runs, as the letters of the servers in their order. A
 // fault is shown behind its letter.
 func walked(p program, faults bool) (runs []string) {
 	w := Walk{Faults: faults}

@@ -18,12 +18,12 @@ import (
 type applies = func(ctx context.Context, tx *sql.Tx, step ramp.Step) error
 
 // schedulesOf returns the schedules of a place, for an Apply that gets the database of its server.
-func schedulesOf(t *testing.T, p *place, apply func(db *sql.DB) applies) storetest.Schedules {
+func schedulesOf(t *testing.T, p *place, apply func(db *sql.DB) applies) storetest.Interleavings {
 	t.Helper()
 	if p.tidb {
 		t.Skip("the walk asks InnoDB which connections wait for a lock")
 	}
-	s := storetest.Schedules{
+	s := storetest.Interleavings{
 		Connector: p.connector(p.dsn),
 		Dialect:   p.dialect,
 		Assets:    []string{"gold"},
@@ -96,40 +96,40 @@ func heedless(d rampsql.Dialect) func(*sql.DB) applies {
 	}
 }
 
-const envAll = "SCHEDULES_ALL"
+const envAll = "INTERLEAVINGS_ALL"
 
 // withFaults reports whether a test is to walk through the faults: in make long.
 func withFaults() bool { return os.Getenv(envAll) != "" }
 
 // The store and the simplest Apply are right in every schedule.
-func TestEverySchedule(t *testing.T) {
+func TestEveryInterleaving(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		if !p.file {
 			racedetector.Skip(t)
 		}
 		s := schedulesOf(t, p, lean(p.dialect))
 		s.NoFaults = !withFaults()
-		storetest.TestSchedules(t, s)
+		storetest.TestInterleavings(t, s)
 	})
 }
 
 // If the database rolls back a transaction, and Apply ignores that, nothing is stored or moved.
-func TestEveryScheduleOfACarelessApply(t *testing.T) {
+func TestEveryInterleavingOfACarelessApply(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		if !withFaults() || p.strict {
-			t.Skip("SCHEDULES_ALL is not set")
+			t.Skip("INTERLEAVINGS_ALL is not set")
 		}
-		storetest.TestSchedules(t, schedulesOf(t, p, heedless(p.dialect)))
+		storetest.TestInterleavings(t, schedulesOf(t, p, heedless(p.dialect)))
 	})
 }
 
-func TestEveryScheduleOfThreeCalls(t *testing.T) {
+func TestEveryInterleavingOfThreeCalls(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		if os.Getenv(envAll) == "" || p.slowWalk {
-			t.Skip("SCHEDULES_ALL is not set")
+			t.Skip("INTERLEAVINGS_ALL is not set")
 		}
 		s := schedulesOf(t, p, lean(p.dialect))
 		s.ThreeCalls = true
-		storetest.TestSchedules(t, s)
+		storetest.TestInterleavings(t, s)
 	})
 }

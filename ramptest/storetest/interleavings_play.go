@@ -13,9 +13,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-
 	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/ramptest/internal/schedule"
+	"github.com/token-ramp/ramp-go/ramptest/internal/interleaving"
 )
 
 // price is how many of each asset an order moves.
@@ -23,8 +22,8 @@ const price = 5
 
 // theater plays scenes on a stage.
 type theater struct {
-	Schedules
-	stage  *schedule.Stage
+	Interleavings
+	stage  *interleaving.Stage
 	plain  ramp.Store    // whose statements do not stop
 	stores [3]ramp.Store // of the servers
 	prefix [6]byte       // of the IDs
@@ -34,7 +33,7 @@ type theater struct {
 func (t *theater) open(plain *sql.DB) (err error) {
 	_, _ = rand.Read(t.prefix[:]) // never fails
 	if t.plain, err = t.Open(plain); err != nil {
-		return fmt.Errorf("storetest: Schedules.Open: %w", err)
+		return fmt.Errorf("storetest: Interleavings.Open: %w", err)
 	}
 	for n := range t.stores {
 		if err := t.restart(n); err != nil {
@@ -48,14 +47,14 @@ func (t *theater) open(plain *sql.DB) (err error) {
 func (t *theater) restart(n int) error {
 	store, err := t.Open(t.stage.DB(n))
 	if err != nil {
-		return fmt.Errorf("storetest: Schedules.Open: %w", err)
+		return fmt.Errorf("storetest: Interleavings.Open: %w", err)
 	}
 	t.stores[n] = store
 	return nil
 }
 
 // play plays a scene in every way. It returns what went wrong first.
-func (t *theater) play(ctx context.Context, of *scene, walk *schedule.Walk) string {
+func (t *theater) play(ctx context.Context, of *scene, walk *interleaving.Walk) string {
 	for more := true; more; more = walk.Next() {
 		p := &performance{theater: t, scene: of, walk: walk}
 		if err := p.prepare(ctx); err != nil {
@@ -79,16 +78,16 @@ func (t *theater) play(ctx context.Context, of *scene, walk *schedule.Walk) stri
 	return ""
 }
 
-// performance is one schedule of a scene.
+// performance is one interleaving of a scene.
 type performance struct {
 	*theater
 	*scene
-	walk    *schedule.Walk
+	walk    *interleaving.Walk
 	session string
 	orders  []*ramp.ValidateRequest
-	answers []reply         // to the calls
-	first   []reply         // to the calls before they were repeated
-	parts   []schedule.Part // the calls, and then their repeats
+	answers []reply             // to the calls
+	first   []reply             // to the calls before they were repeated
+	parts   []interleaving.Part // the calls, and then their repeats
 	wrong   []string
 }
 
@@ -149,7 +148,7 @@ func (p *performance) prepare(ctx context.Context) error {
 			continue
 		}
 		if err := p.Give(ctx, p.session, id, p.has); err != nil {
-			return fmt.Errorf("Schedules.Give: %w", err)
+			return fmt.Errorf("Interleavings.Give: %w", err)
 		}
 	}
 	for n, kind := range p.scene.orders {
@@ -207,7 +206,7 @@ func (p *performance) transition(l line) ramp.Transition {
 
 // run makes the calls at once.
 func (p *performance) run(ctx context.Context) {
-	calls := make([]schedule.Call, len(p.calls))
+	calls := make([]interleaving.Call, len(p.calls))
 	for n, l := range p.calls {
 		calls[n] = func(ctx context.Context) {
 			step, err := p.stores[n].Update(ctx, p.orders[l.order].UUID, p.transition(l))
@@ -227,7 +226,7 @@ func (p *performance) run(ctx context.Context) {
 	}
 	p.first = slices.Clone(p.answers)
 	for n := range calls {
-		var sent []*schedule.Statement
+		var sent []*interleaving.Statement
 		for _, st := range p.stage.Sent {
 			if st.Server == n {
 				sent = append(sent, st)
@@ -235,14 +234,14 @@ func (p *performance) run(ctx context.Context) {
 		}
 		p.parts = append(p.parts, p.part(n, n, sent))
 	}
-	p.wrong = append(p.wrong, schedule.Mistakes(p.stage.Sent)...)
+	p.wrong = append(p.wrong, interleaving.Mistakes(p.stage.Sent)...)
 }
 
 // part returns what a server sent for a call that was answered.
-func (p *performance) part(n, server int, sent []*schedule.Statement) schedule.Part {
+func (p *performance) part(n, server int, sent []*interleaving.Statement) interleaving.Part {
 	a := p.answers[n]
 	approved := a.heard && a.err == nil
-	return schedule.Part{Server: server, Name: p.name(n), Sent: sent, Approved: approved,
+	return interleaving.Part{Server: server, Name: p.name(n), Sent: sent, Approved: approved,
 		Moved: approved && a.step.New && a.step.Effect.Kind != ramp.Nothing}
 }
 
@@ -307,7 +306,7 @@ func (p *performance) promised(n int, stored *ramp.Order) {
 
 // restored checks that a connection that went back to a pool commits each statement again.
 func (p *performance) restored(ctx context.Context) {
-	autocommit := schedule.DialectOf(p.Dialect).Autocommit
+	autocommit := interleaving.DialectOf(p.Dialect).Autocommit
 	for n := range p.calls {
 		db := p.stage.DB(n)
 		if autocommit == "" || db.Stats().Idle == 0 {
@@ -315,9 +314,10 @@ func (p *performance) restored(ctx context.Context) {
 		}
 		var on bool
 		if err := db.QueryRowContext(ctx, autocommit).Scan(&on); err != nil {
-			p.fail("a connection of %s cannot be used: %v", schedule.Letter(n), err)
+			p.fail("a connection of %s cannot be used: %v", interleaving.Letter(n), err)
 		} else if !on {
-			p.fail("a connection of %s went back to the pool with autocommit turned off", schedule.Letter(n))
+			p.fail("a connection of %s went back to the pool with autocommit turned off",
+				interleaving.Letter(n))
 		}
 	}
 	p.stage.Later() // of the repeats
@@ -385,7 +385,7 @@ func (p *performance) audit(ctx context.Context) {
 	for _, id := range p.Assets {
 		got, err := p.Balance(ctx, p.session, id)
 		if err != nil {
-			p.fail("Schedules.Balance: %v", err)
+			p.fail("Interleavings.Balance: %v", err)
 		} else if got != want {
 			p.fail("the player has %d %s instead of %d: %s", got, id, want, states(stored))
 		}
@@ -434,11 +434,11 @@ func (p *performance) report() string {
 	for _, one := range p.wrong {
 		fmt.Fprintf(&b, "WRONG: %s\n", one)
 	}
-	for _, one := range schedule.Causes(p.parts) {
+	for _, one := range interleaving.Causes(p.parts) {
 		fmt.Fprintf(&b, "LIKELY CAUSE: %s\n", one)
 	}
 	repeats := p.parts[min(len(calls), len(p.parts)):]
-	b.WriteString("\n" + schedule.Table(calls, p.stage.Sent, repeats) + "\n")
+	b.WriteString("\n" + interleaving.Table(calls, p.stage.Sent, repeats) + "\n")
 	for n, a := range p.first {
 		said := a.kind()
 		switch {
@@ -449,9 +449,9 @@ func (p *performance) report() string {
 		case a.err == nil:
 			said = "success, as a repeat"
 		case said == "":
-			said = "the error " + schedule.Short(a.err.Error(), 120)
+			said = "the error " + interleaving.Short(a.err.Error(), 120)
 		}
-		fmt.Fprintf(&b, "%s answered %s\n", schedule.Letter(n), said)
+		fmt.Fprintf(&b, "%s answered %s\n", interleaving.Letter(n), said)
 	}
 	fmt.Fprintf(&b, "Before, the player had %d of each asset. An order moves %d.", max(0, p.has), price)
 	return b.String()

@@ -16,15 +16,15 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest/storetest"
 )
 
-var faults = flag.Bool("faults", false, "let every single fault happen in TestEverySchedule; it takes minutes")
+var faults = flag.Bool("faults", false, "let every single fault happen in TestEveryInterleaving; it takes minutes")
 
 // Every order moves its items once, in whatever order the statements of two servers reach the
 // database. Run it with -faults before you change how items move: then something goes wrong, too.
-func TestEverySchedule(t *testing.T) {
+func TestEveryInterleaving(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, address string) {
 		shop := openShop(t, address, math.MaxInt64) // creates the tables
 		db, dialect := shop.game.db, shop.game.dialect
-		storetest.TestSchedules(t, storetest.Schedules{
+		storetest.TestInterleavings(t, storetest.Interleavings{
 			Connector: connect(t, address),
 			Dialect:   dialect.sql,
 			Open: func(db *sql.DB) (ramp.Store, error) {

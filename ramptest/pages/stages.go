@@ -8,8 +8,8 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
 
-// stop is a place on the way of an order, which leads from the initialize call to the result.
-type stop struct {
+// stage is a place on the way of an order, which leads from the initialize call to the result.
+type stage struct {
 	Name string
 	Said string // what was seen there
 	Tone verdict.Tone
@@ -17,20 +17,20 @@ type stop struct {
 	Lost bool   // assets first went wrong there
 }
 
-// way returns the four places of an order, each with the last thing that was seen there. It marks the one
-// where assets first went wrong.
-func way(o *control.Order, told story, culprit *control.Event) []stop {
-	stops := []stop{{Name: "Initialize"}, {Name: "Validate"}, {Name: "Chain"}, {Name: "Result"}}
-	place := map[control.Kind]*stop{control.KindInitialize: &stops[0], control.KindValidate: &stops[1],
-		control.KindChain: &stops[2], control.KindResult: &stops[3]}
+// stagesOf returns the four stages of an order, each with the last thing that was seen there. It marks
+// the one where assets first went wrong.
+func stagesOf(o *control.OrderReport, told eventLog, culprit *control.Event) []stage {
+	stages := []stage{{Name: "Initialize"}, {Name: "Validate"}, {Name: "Chain"}, {Name: "Result"}}
+	place := map[control.Kind]*stage{control.KindInitialize: &stages[0], control.KindValidate: &stages[1],
+		control.KindChain: &stages[2], control.KindResult: &stages[3]}
 	unseen := "not seen"
 	if !told.begins() {
 		unseen = "not in the record"
 	} else if o.State == verdict.Waiting {
 		unseen = "not yet"
 	}
-	for i := range stops {
-		stops[i].Said = unseen
+	for i := range stages {
+		stages[i].Said = unseen
 	}
 	for i := range told {
 		e := &told[i]
@@ -38,7 +38,7 @@ func way(o *control.Order, told story, culprit *control.Event) []stop {
 		if p == nil || p.Lost || passedWith(e) != "" { // a check is no step of the order
 			continue
 		}
-		p.Said, p.Tone = stopSaid(e), e.Tone
+		p.Said, p.Tone = stageSaid(e), e.Tone
 		if e.Kind == control.KindChain {
 			p.Tone = map[control.TxStatus]verdict.Tone{control.TxSubmitted: verdict.Wait,
 				control.TxSucceeded: verdict.Good}[e.Status]
@@ -57,11 +57,11 @@ func way(o *control.Order, told story, culprit *control.Event) []stop {
 			p.Said, p.Tone = wrongAgain(e, culprit), verdict.Bad
 		}
 	}
-	return stops
+	return stages
 }
 
-// stopSaid says in a few words what was seen of an event.
-func stopSaid(e *control.Event) string {
+// stageSaid says in a few words what was seen of an event.
+func stageSaid(e *control.Event) string {
 	switch {
 	case e.Kind == control.KindChain:
 		return string(e.Status)

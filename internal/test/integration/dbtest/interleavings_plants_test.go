@@ -218,7 +218,7 @@ func (l *listener) Error(args ...any)                 { l.told += fmt.Sprintln(a
 func (l *listener) Errorf(format string, args ...any) { l.told += fmt.Sprintf(format, args...) }
 
 // Mistakes that studios make are found, and called by their names.
-func TestSchedulesFindMistakesOfStudios(t *testing.T) {
+func TestInterleavingsFindMistakesOfStudios(t *testing.T) {
 	racedetector.Skip(t)
 	eachDatabase(t, func(t *testing.T, p *place) {
 		for _, plant := range plants {
@@ -230,7 +230,7 @@ func TestSchedulesFindMistakesOfStudios(t *testing.T) {
 				s := schedulesOf(t, p, plant.apply(p.dialect))
 				s.Assets, s.NoFaults = []string{"gem", "gold"}, !plant.faults
 				l := &listener{TB: t}
-				storetest.TestSchedules(l, s)
+				storetest.TestInterleavings(l, s)
 				t.Log(l.told)
 				if harms != strings.Contains(l.told, plant.says) || !harms && l.told != "" {
 					t.Errorf("must say %q on %v", plant.says, plant.harms)

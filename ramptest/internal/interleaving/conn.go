@@ -1,4 +1,4 @@
-package schedule
+package interleaving
 
 import (
 	"context"
@@ -12,11 +12,11 @@ import (
 
 // The errors that a server gets. They are of no driver, as those of a proxy are.
 var (
-	errRefused    = errors.New("the schedule lets the database refuse this statement")
+	errRefused    = errors.New("the interleaving lets the database refuse this statement")
 	errRolledBack = errors.New(
-		"the schedule lets the database refuse this statement and roll back the transaction")
-	errBroken = errors.New("the schedule lets the connection break")
-	errKilled = errors.New("the schedule has killed this server")
+		"the interleaving lets the database refuse this statement and roll back the transaction")
+	errBroken = errors.New("the interleaving lets the connection break")
+	errKilled = errors.New("the interleaving has killed this server")
 )
 
 // conn is a connection of a server. It stops before each statement, and sends it when the stage
@@ -188,7 +188,7 @@ func (c *conn) touches(text string, args []driver.NamedValue) Rows {
 	return known.rows(text, args)
 }
 
-// exec sends a statement of the schedule's own.
+// exec sends a statement of the interleaving's own.
 func (c *conn) exec(text string) {
 	ctx := context.Background()
 	if execer, ok := c.Conn.(driver.ExecerContext); ok {

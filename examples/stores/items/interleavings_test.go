@@ -12,11 +12,11 @@ import (
 
 // Every order moves its items once, in whatever order the statements of two servers reach the
 // database of the orders.
-func TestEverySchedule(t *testing.T) {
+func TestEveryInterleaving(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "orders.db")
 	b := newBank(nil)
 	open(t, file, b) // creates the table
-	storetest.TestSchedules(t, storetest.Schedules{
+	storetest.TestInterleavings(t, storetest.Interleavings{
 		Connector: connector{file: file},
 		Dialect:   rampsql.SQLite,
 		Open:      func(db *sql.DB) (ramp.Store, error) { return &Store{DB: db, Items: b}, nil },

@@ -102,7 +102,7 @@ func (s *studio) open(t *testing.T, terms *ramp.Terms, perOrder bool, proof func
 	s.test = &judged{TB: t}
 	key, signer := console(t)
 	s.service = ramptest.Start(s.test, ramptest.Config{PerOrder: perOrder, Key: key, Validator: signer.Address(),
-		Settle: -1, NoThief: true, Desk: ramptest.Desk{Pages: pages.New()}})
+		Settle: -1, NoThief: true, Standalone: ramptest.Standalone{Pages: pages.New()}})
 	store := &ramp.MemoryStore{Apply: s.Apply}
 	config := ramp.HandlerConfig{Players: s, Store: store, Terms: terms, Key: key, Signer: signer,
 		Logger: ramptest.Logger(t), Now: s.service.Now}
@@ -124,7 +124,7 @@ func (s *studio) open(t *testing.T, terms *ramp.Terms, perOrder bool, proof func
 
 // order mints or burns 10 tokens for 100 gold.
 func (s *studio) order(ctx context.Context, place func(*ramptest.Service) placer,
-	faults ...ramptest.Fault) (*ramptest.Order, error) {
+	faults ...ramptest.Fault) (*ramptest.PlacedOrder, error) {
 	started, err := s.client.Initialize(ctx, request())
 	if err != nil {
 		return nil, err
@@ -134,7 +134,7 @@ func (s *studio) order(ctx context.Context, place func(*ramptest.Service) placer
 }
 
 // place is order, which must succeed.
-func (s *studio) place(t *testing.T, place func(*ramptest.Service) placer, faults ...ramptest.Fault) *ramptest.Order {
+func (s *studio) place(t *testing.T, place func(*ramptest.Service) placer, faults ...ramptest.Fault) *ramptest.PlacedOrder {
 	return must.Get(s.order(t.Context(), place, faults...))(t)
 }
 
@@ -156,7 +156,7 @@ func learning(s *ramptest.Service) *rampproof.Config {
 	return &rampproof.Config{Payers: []common.Address{s.Payer()}}
 }
 
-type placer = func(context.Context, uuid.UUID, ramp.Session, ramp.Amount, ...ramptest.Fault) (*ramptest.Order, error)
+type placer = func(context.Context, uuid.UUID, ramp.Session, ramp.Amount, ...ramptest.Fault) (*ramptest.PlacedOrder, error)
 
 func mints(s *ramptest.Service) placer { return s.Mint }
 func burns(s *ramptest.Service) placer { return s.Burn }
@@ -207,15 +207,15 @@ func TestATestFailsIfAnythingIsLost(t *testing.T) {
 		proof  func(*ramptest.Service) *rampproof.Config
 		wrap   func(http.Handler) http.Handler
 		apply  func(ramp.Step) error
-		during func(*studio, *ramptest.Order) // instead of waiting for the result
-		want   string                         // part of what the test says
+		during func(*studio, *ramptest.PlacedOrder) // instead of waiting for the result
+		want   string                               // part of what the test says
 	}{
 		{name: "a proxy answers 502 once to a failure", faults: fails, wrap: instead(ramp.PathResult, false, 502, 0),
 			want: "The game did not give back 100 item_gold."},
 		{name: "a proxy answers 502 once to a burn", place: burns, wrap: instead(ramp.PathResult, false, 502, 0),
 			want: "The game did not grant 100 item_gold."},
 		{name: "the caller's context ends with the call", faults: fails, wrap: instead(ramp.PathResult, false, 200),
-			during: func(s *studio, o *ramptest.Order) {
+			during: func(s *studio, o *ramptest.PlacedOrder) {
 				s.service.Advance(0)
 				ctx, cancel := context.WithCancel(context.Background())
 				s.service.SetHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -248,7 +248,7 @@ func TestATestFailsIfAnythingIsLost(t *testing.T) {
 			return nil
 		}, want: "100 item_gold"},
 		{name: "the session expired before the result", faults: fails, wrap: instead(ramp.PathResult, false, 200),
-			during: func(s *studio, _ *ramptest.Order) { s.expire(); s.service.Advance(24 * time.Hour) },
+			during: func(s *studio, _ *ramptest.PlacedOrder) { s.expire(); s.service.Advance(24 * time.Hour) },
 			want:   "SESSION_EXPIRED"},
 		{name: "the path of the result is unknown", faults: fails, wrap: instead(ramp.PathResult, false, 404),
 			want: "100 item_gold"},

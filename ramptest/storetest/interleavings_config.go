@@ -10,11 +10,11 @@ import (
 
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/rampsql"
-	"github.com/token-ramp/ramp-go/ramptest/internal/schedule"
+	"github.com/token-ramp/ramp-go/ramptest/internal/interleaving"
 )
 
-// Schedules is a store on a SQL database, and how to walk through what can happen to it.
-type Schedules struct {
+// Interleavings is a store on a SQL database, and how to walk through what can happen to it.
+type Interleavings struct {
 	// Connector connects to a database of the test's own, with the tables of the store and of the game,
 	// as the game does. See [Connector]. Required. The rows of the test are not deleted.
 	Connector driver.Connector
@@ -70,15 +70,15 @@ func (c connector) Connect(context.Context) (driver.Conn, error) { return c.driv
 func (c connector) Driver() driver.Driver                        { return c.driver }
 
 // check returns an error if a field is missing, and sets the defaults.
-func (s *Schedules) check() error {
+func (s *Interleavings) check() error {
 	var missing []string
 	for name, ok := range map[string]bool{
-		"Connector": s.Connector != nil, "Dialect": schedule.DialectOf(s.Dialect) != nil,
+		"Connector": s.Connector != nil, "Dialect": interleaving.DialectOf(s.Dialect) != nil,
 		"Open": s.Open != nil,
 		"Give": s.Give != nil, "Balance": s.Balance != nil, "Assets": len(s.Assets) > 0,
 	} {
 		if !ok {
-			missing = append(missing, "Schedules."+name)
+			missing = append(missing, "Interleavings."+name)
 		}
 	}
 	if s.Admin == nil {

@@ -1,4 +1,4 @@
-// Package schedule makes servers that use one database take turns, statement by statement, in every
+// Package interleaving makes servers that use one database take turns, statement by statement, in every
 // order that can happen.
 //
 // A race is found by chance, if at all: two servers that work at the same time meet in one of a few
@@ -11,7 +11,7 @@
 //
 // Statements that touch no common row are not swapped, because nobody could tell the difference
 // (rows.go). Package storetest says what calls the servers make, and what must be true afterwards.
-package schedule
+package interleaving
 
 // Fault is what goes wrong with a statement.
 type Fault string

@@ -1,4 +1,4 @@
-package schedule
+package interleaving
 
 import (
 	"database/sql"

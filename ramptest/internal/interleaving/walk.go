@@ -1,4 +1,4 @@
-package schedule
+package interleaving
 
 import "slices"
 
@@ -19,7 +19,7 @@ func independent(a, b Option) bool {
 }
 
 // Walk chooses in every possible way, depth first: each run repeats the choices of the run before
-// but the last one. The zero value walks through the schedules without a fault.
+// but the last one. The zero value walks through the interleavings without a fault.
 //
 // It leaves out what differs only by swaps of independent statements. When it has tried a statement
 // at a fork and goes on to another, the first one sleeps: it is not tried behind the other, unless
@@ -27,7 +27,7 @@ func independent(a, b Option) bool {
 type Walk struct {
 	Faults bool // whether something goes wrong, once in each run
 
-	Runs    int // complete schedules
+	Runs    int // complete interleavings
 	ByFault map[Fault]int
 	Pruned  int // runs that were given up, because they would have repeated another
 	Strayed int // runs in which the database did not do again what it did before
@@ -99,7 +99,7 @@ func (w *Walk) Failed() bool {
 	})
 }
 
-// Whole reports whether this run is a schedule of its own, to be judged and counted.
+// Whole reports whether this run is an interleaving of its own, to be judged and counted.
 func (w *Walk) Whole() bool { return !w.pruned && !w.astray }
 
 // Next prepares the next run. It reports false if there is none.

@@ -1,4 +1,4 @@
-package books
+package tally
 
 import (
 	"cmp"
@@ -21,20 +21,20 @@ type Judgment struct {
 	Assets   []Difference // the wrong balances
 	Overdraw bool         // the game approved more than the player owned; another reading cannot change that
 
-	after Assets
-	guess bool // movements of several orders may have canceled each other
-	ways  []way
+	after      Assets
+	guess      bool // movements of several orders may have canceled each other
+	candidates []candidate
 }
 
 // IsExplainedBy reports whether what moved is that of the window's orders and of others, which moved as
 // much as they are about.
 func (v *Judgment) IsExplainedBy(others []*Tally) bool {
-	ways := slices.Clone(v.ways)
+	candidates := slices.Clone(v.candidates)
 	for _, o := range others {
 		steps := []Step{{Move: Assets{}}, {Move: o.Sum}, {Move: Assets{}.Minus(o.Sum)}}
-		ways = append(ways, way{order: o, steps: steps})
+		candidates = append(candidates, candidate{order: o, steps: steps})
 	}
-	_, ok := explain(ways, v.Moved)
+	_, ok := explain(candidates, v.Moved)
 	return ok
 }
 
@@ -44,8 +44,8 @@ type Difference struct {
 	Before, After, Expected *big.Rat
 }
 
-// way is an order in a window, with what it may have done.
-type way struct {
+// candidate is an order in a window, with what it may have done.
+type candidate struct {
 	order *Tally
 	calls []Call // none for an order of an earlier window, which may have acted late
 	steps []Step
@@ -57,9 +57,9 @@ type way struct {
 // explain a difference by late effects of other orders, because until then a missing
 // effect may still come.
 func (p *Player) Judge(calls []Call, before, after Assets, last bool) Judgment {
-	v := Judgment{after: after, ways: p.ways(calls)}
+	v := Judgment{after: after, candidates: p.candidates(calls)}
 	free := false // nothing is required
-	for _, w := range v.ways {
+	for _, w := range v.candidates {
 		v.Orders = append(v.Orders, w.order.UUID)
 		free = free || w.order.Disputed
 	}
@@ -74,19 +74,19 @@ func (p *Player) Judge(calls []Call, before, after Assets, last bool) Judgment {
 	if _, v.Said = v.verbs(v.Moved); len(v.Moved) == 0 {
 		v.Said = "nothing moved"
 	}
-	ways, own := explain(v.ways, v.Moved)
+	candidates, own := explain(v.candidates, v.Moved)
 	ok := own
 	if own || last || free {
 		// It may be unknown whose effect this was: that of another order may be late.
-		late := p.late(v.ways)
+		late := p.late(v.candidates)
 		if own {
 			late = slices.DeleteFunc(late, v.triedAgain)
 		}
-		ways, ok = explain(slices.Concat(v.ways, late), v.Moved)
-		v.guess = !own && cancels(ways)
+		candidates, ok = explain(slices.Concat(v.candidates, late), v.Moved)
+		v.guess = !own && cancels(candidates)
 	}
 	if ok {
-		v.ways = ways
+		v.candidates = candidates
 	}
 	switch {
 	case free:
@@ -101,46 +101,47 @@ func (p *Player) Judge(calls []Call, before, after Assets, last bool) Judgment {
 // triedAgain reports whether an order that the game did not approve, because its call failed, is as one
 // that it approved in this window: the player has tried again. If the first one takes its assets after
 // all, and the other does not, the player has lost nothing; if both do, the second movement shows it.
-func (v *Judgment) triedAgain(late way) bool {
-	return !late.order.Signed && !late.order.Delivered && slices.ContainsFunc(v.ways, func(w way) bool {
-		return w.order.Mint == late.order.Mint && w.order.Sum.Equal(late.order.Sum) &&
-			slices.ContainsFunc(w.calls, func(c Call) bool {
-				return !c.Result && !c.Forged && c.Answer == Yes
-			})
-	})
+func (v *Judgment) triedAgain(late candidate) bool {
+	return !late.order.Signed && !late.order.Delivered && slices.ContainsFunc(v.candidates,
+		func(w candidate) bool {
+			return w.order.Mint == late.order.Mint && w.order.Sum.Equal(late.order.Sum) &&
+				slices.ContainsFunc(w.calls, func(c Call) bool {
+					return !c.Result && !c.Forged && c.Answer == Yes
+				})
+		})
 }
 
-// late returns what the orders of earlier windows may do, but for those of these ways.
-func (p *Player) late(except []way) (ways []way) {
+// late returns what the orders of earlier windows may do, but for those of these candidates.
+func (p *Player) late(except []candidate) (candidates []candidate) {
 	for _, o := range p.Late {
-		if !slices.ContainsFunc(except, func(w way) bool { return w.order == o }) {
-			ways = append(ways, way{order: o, steps: p.steps(o, nil)})
+		if !slices.ContainsFunc(except, func(w candidate) bool { return w.order == o }) {
+			candidates = append(candidates, candidate{order: o, steps: p.steps(o, nil)})
 		}
 	}
-	return ways
+	return candidates
 }
 
 // early returns how a game may end orders of closed books before their results come: it gives back
 // what a mint took, or grants a burn.
-func (p *Player) early(except []way) (ways []way) {
+func (p *Player) early(except []candidate) (candidates []candidate) {
 	for _, o := range p.Early {
-		if o.Disputed || slices.ContainsFunc(except, func(w way) bool { return w.order == o }) {
+		if o.Disputed || slices.ContainsFunc(except, func(w candidate) bool { return w.order == o }) {
 			continue
 		}
 		end := Assets{}
 		if !o.Mint {
 			end = o.Sum
 		}
-		w := way{order: o}
+		w := candidate{order: o}
 		for _, total := range o.Totals {
 			w.steps = append(w.steps, Step{Move: Assets{}, Total: total})
 			if move := end.Minus(total); len(move) > 0 {
 				w.steps = append(w.steps, Step{Move: move, Total: end})
 			}
 		}
-		ways = append(ways, w)
+		candidates = append(candidates, w)
 	}
-	return ways
+	return candidates
 }
 
 // maxRests bounds the work for windows of many orders. Beyond it, everything is accepted.
@@ -148,23 +149,23 @@ const maxRests = 4_000
 
 // explain finds the steps whose moves add up to what moved. It keeps each step that is
 // part of any solution, and every step if there is none.
-func explain(ways []way, moved Assets) (explained []way, ok bool) {
+func explain(candidates []candidate, moved Assets) (explained []candidate, ok bool) {
 	type rest struct {
 		from  int
 		moved string
 	}
-	fits := map[rest]bool{} // whether what is left of it can be explained from a way on
+	fits := map[rest]bool{} // whether what is left of it can be explained from a candidate on
 	parts := map[[2]int]bool{}
 	var fit func(from int, moved Assets) bool
 	fit = func(from int, moved Assets) (ok bool) {
-		if from == len(ways) || len(fits) > maxRests {
+		if from == len(candidates) || len(fits) > maxRests {
 			return len(moved) == 0 || len(fits) > maxRests
 		}
 		left := rest{from, moved.key()}
 		if known, isKnown := fits[left]; isKnown {
 			return known
 		}
-		for i, s := range ways[from].steps {
+		for i, s := range candidates[from].steps {
 			if fit(from+1, moved.Minus(s.Move)) {
 				ok, parts[[2]int{from, i}] = true, true
 			}
@@ -173,7 +174,7 @@ func explain(ways []way, moved Assets) (explained []way, ok bool) {
 		return ok
 	}
 	ok = fit(0, moved)
-	for i, w := range ways {
+	for i, w := range candidates {
 		w.taken = nil
 		for j, s := range w.steps {
 			if parts[[2]int{i, j}] || !ok || len(fits) > maxRests {
@@ -186,9 +187,9 @@ func explain(ways []way, moved Assets) (explained []way, ok bool) {
 }
 
 // cancels reports whether the moves of two orders may have canceled each other.
-func cancels(ways []way) bool {
+func cancels(candidates []candidate) bool {
 	canceled := map[string]bool{} // by a step of an earlier order
-	for _, w := range ways {
+	for _, w := range candidates {
 		if slices.ContainsFunc(w.taken, func(s Step) bool { return !isStill(s) && canceled[s.Move.key()] }) {
 			return true
 		}
@@ -202,8 +203,8 @@ func cancels(ways []way) bool {
 // overdraw finds mints that were approved for more than the player owned.
 func (v *Judgment) overdraw(before Assets) {
 	need, have := Assets{}, before
-	var approvals []way
-	for _, w := range v.ways {
+	var approvals []candidate
+	for _, w := range v.candidates {
 		approved, result := false, false
 		for _, c := range w.calls {
 			approved = approved || !c.Result && !c.Forged && c.Answer == Yes
@@ -234,18 +235,18 @@ func (v *Judgment) overdraw(before Assets) {
 // problem describes the difference from the closest expected step.
 func (v *Judgment) problem(before, after Assets) {
 	expected := Assets{}
-	for _, w := range v.ways {
+	for _, w := range v.candidates {
 		expected = expected.Plus(w.steps[len(w.steps)-1].Move)
 	}
 	end := Assets{} // what may move instead of nothing
-	if len(v.ways) == 1 {
-		o, step := v.ways[0].order, v.ways[0].closest(v.Moved)
+	if len(v.candidates) == 1 {
+		o, step := v.candidates[0].order, v.candidates[0].closest(v.Moved)
 		switch expected = step.Move; {
 		case !isStill(step):
 		case o.Delivered:
 			end = o.Due().Minus(step.Total)
 		default:
-			end = v.ways[0].steps[len(v.ways[0].steps)-1].Move
+			end = v.candidates[0].steps[len(v.candidates[0].steps)-1].Move
 		}
 	}
 	var balances []string
@@ -262,7 +263,7 @@ func (v *Judgment) problem(before, after Assets) {
 			text = redact.Isolate(id) + ": " + text
 		}
 		if unlisted == "" &&
-			!slices.ContainsFunc(v.ways, func(w way) bool { return w.order.Sum[id] != nil }) {
+			!slices.ContainsFunc(v.candidates, func(w candidate) bool { return w.order.Sum[id] != nil }) {
 			text += " (it is no part of the order)"
 		}
 		balances = append(balances, text)
@@ -278,7 +279,7 @@ func (v *Judgment) problem(before, after Assets) {
 
 // closest returns the step of an order that is named as the right one: that which differs from what
 // moved in the fewest assets, and of several one that is proven, and one that ends the order as due.
-func (w way) closest(moved Assets) Step {
+func (w candidate) closest(moved Assets) Step {
 	rank := func(s Step) (wrong, doubtful, unfinished int) {
 		if s.Doubt {
 			doubtful = 1
@@ -300,20 +301,20 @@ func (w way) closest(moved Assets) Step {
 // blame names the orders of several that explain a difference, if only they do: each has
 // moved its assets once too often, or not at all. The others have moved what they must.
 func (v *Judgment) blame(wrong Assets) {
-	suspects := slices.Clone(v.ways)
-	for i, w := range v.ways {
+	suspects := slices.Clone(v.candidates)
+	for i, w := range v.candidates {
 		suspects[i].steps = []Step{{Move: Assets{}}, {Move: w.order.Sum},
 			{Move: w.order.Sum.Plus(w.order.Sum)}, {Move: Assets{}.Minus(w.order.Sum)}}
 	}
 	suspects, ok := explain(suspects, wrong)
-	if !ok || len(v.ways) == 1 ||
-		slices.ContainsFunc(suspects, func(w way) bool { return len(w.taken) > 1 }) {
+	if !ok || len(v.candidates) == 1 ||
+		slices.ContainsFunc(suspects, func(w candidate) bool { return len(w.taken) > 1 }) {
 		return
 	}
 	v.Orders = nil
-	for i, w := range v.ways {
+	for i, w := range v.candidates {
 		step, extra := w.steps[len(w.steps)-1], suspects[i].taken[0].Move
-		v.ways[i].taken = []Step{{Move: step.Move.Plus(extra), Total: step.Total.Plus(extra)}}
+		v.candidates[i].taken = []Step{{Move: step.Move.Plus(extra), Total: step.Total.Plus(extra)}}
 		if len(extra) > 0 {
 			v.Orders = append(v.Orders, w.order.UUID)
 		}
@@ -324,7 +325,7 @@ func (v *Judgment) blame(wrong Assets) {
 // asset moved: their IDs may be wrong.
 func (v *Judgment) unlisted(wrong, before, after Assets) string {
 	missing, others := Assets{}, wrong
-	for _, w := range v.ways {
+	for _, w := range v.candidates {
 		others = others.Minus(others.only(w.order.Sum))
 		for id, amount := range w.order.Sum {
 			if before[id] == nil && after[id] == nil {
@@ -341,11 +342,11 @@ func (v *Judgment) unlisted(wrong, before, after Assets) string {
 
 // story describes what happened to the orders of a window.
 func (v *Judgment) story() string {
-	name := names(v.ways)
-	if len(v.ways) > 1 {
+	name := names(v.candidates)
+	if len(v.candidates) > 1 {
 		return name + " at the same time"
 	}
-	w := v.ways[0]
+	w := v.candidates[0]
 	last := w.calls[len(w.calls)-1]
 	for _, c := range w.calls {
 		if c.Answer == Yes && !c.Forged {
@@ -374,9 +375,9 @@ func (v *Judgment) story() string {
 	}
 }
 
-func names(ways []way) string {
+func names(candidates []candidate) string {
 	var list []string
-	for _, w := range ways {
+	for _, w := range candidates {
 		verb := "burn"
 		if w.order.Mint {
 			verb = "mint"
@@ -384,22 +385,22 @@ func names(ways []way) string {
 		list = append(list, verb+" "+w.order.UUID.String()[:8])
 	}
 	if len(list) > 3 {
-		list = append(list[:3], fmt.Sprintf("%d more", len(ways)-3))
+		list = append(list[:3], fmt.Sprintf("%d more", len(candidates)-3))
 	}
 	return strings.Join(list, " and ")
 }
 
 // verbs describes a movement as something that the game does, and that it did.
 func (v *Judgment) verbs(move Assets) (does, did string) {
-	mint := v.ways[0].order.Mint
-	mixed := slices.ContainsFunc(v.ways, func(w way) bool { return w.order.Mint != mint })
+	mint := v.candidates[0].order.Mint
+	mixed := slices.ContainsFunc(v.candidates, func(w candidate) bool { return w.order.Mint != mint })
 	amounts := strings.Join(move.Amounts(), ", ")
 	switch sign := move.sign(); {
 	case sign == 0 || mixed:
 		return "move " + move.String(), "moved " + move.String()
 	case sign < 0:
 		return "take " + amounts, "took " + amounts
-	case mint && v.ways[0].order.Took.Holds(Assets{}.Minus(move)):
+	case mint && v.candidates[0].order.Took.Holds(Assets{}.Minus(move)):
 		return "give back " + amounts, "gave back " + amounts
 	case mint:
 		return "give " + amounts, "gave " + amounts
@@ -417,7 +418,7 @@ func (p *Player) End(v Judgment) (changed []*Tally) {
 	if v.Problem != "" { // late effects of other orders may be in what moved
 		p.missed()
 	}
-	for _, w := range v.ways {
+	for _, w := range v.candidates {
 		o := w.order
 		changed = append(changed, o)
 		for i, c := range w.calls {
@@ -434,7 +435,7 @@ func (p *Player) End(v Judgment) (changed []*Tally) {
 			o.Unread, w.taken = true, w.steps
 			p.Pending = append(p.Pending, w.calls...)
 		case w.taken != nil:
-		case len(v.ways) > 1: // what each of them moved is unknown
+		case len(v.candidates) > 1: // what each of them moved is unknown
 			o.Mixed, w.taken = true, w.steps
 		default: // what moved is known, and a problem must be reported only once
 			isDoubtful := func(s Step) bool { return s.Doubt }
@@ -455,7 +456,7 @@ func (p *Player) End(v Judgment) (changed []*Tally) {
 		known, _ := p.Look(v.after)
 		changed = append(changed, known...)
 	}
-	for _, w := range v.ways {
+	for _, w := range v.candidates {
 		o := w.order
 		p.Guessed = p.Guessed || v.guess || o.Guess || o.Mixed || o.Came || len(o.Totals) > 1
 		if p.Closed && o.Approved && !slices.Contains(p.Early, o) {
@@ -486,21 +487,21 @@ func (p *Player) Look(owns Assets) (changed []*Tally, strange Assets) {
 	for _, c := range slices.Backward(p.Pending) {
 		c.Order.Position = c.was
 	}
-	pending := p.ways(p.Pending)
-	ways := slices.Concat(pending, p.late(pending))
+	pending := p.candidates(p.Pending)
+	candidates := slices.Concat(pending, p.late(pending))
 	moved, theirs := owns.Minus(p.Last), Assets{}
 	p.Last = owns
-	early := p.early(ways)
-	for _, w := range slices.Concat(ways, early) {
+	early := p.early(candidates)
+	for _, w := range slices.Concat(candidates, early) {
 		maps.Copy(theirs, w.order.Sum)
 	}
 	if pending == nil { // what moves of other assets is nobody's
 		strange = moved.Minus(moved.only(theirs))
 		moved = moved.only(theirs)
 	}
-	explained, ok := explain(ways, moved)
+	explained, ok := explain(candidates, moved)
 	if !ok && len(early) > 0 {
-		if sooner, is := explain(slices.Concat(ways, early), moved); is {
+		if sooner, is := explain(slices.Concat(candidates, early), moved); is {
 			explained, ok = sooner, true
 		}
 	}
@@ -550,7 +551,7 @@ func (p *Player) Income(owns Assets) {
 // enter enters what an order may have done in its window, and what its calls may still do: what
 // they could have, if it is possible that nothing has moved, and what they can from where the
 // order stands.
-func (p *Player) enter(w way, guess bool) {
+func (p *Player) enter(w candidate, guess bool) {
 	o := w.order
 	o.settle(w.taken, guess)
 	o.Late, o.Came, o.Outside = nil, false, p.Outside
@@ -561,18 +562,18 @@ func (p *Player) enter(w way, guess bool) {
 	p.await(o)
 }
 
-// ways returns what the orders of calls may do.
-func (p *Player) ways(calls []Call) (ways []way) {
+// candidates returns what the orders of calls may do.
+func (p *Player) candidates(calls []Call) (candidates []candidate) {
 	for _, c := range calls {
-		at := slices.IndexFunc(ways, func(w way) bool { return w.order == c.Order })
+		at := slices.IndexFunc(candidates, func(w candidate) bool { return w.order == c.Order })
 		if at < 0 {
-			at = len(ways)
-			ways = append(ways, way{order: c.Order})
+			at = len(candidates)
+			candidates = append(candidates, candidate{order: c.Order})
 		}
-		ways[at].calls = append(ways[at].calls, c)
+		candidates[at].calls = append(candidates[at].calls, c)
 	}
-	for i, w := range ways {
-		ways[i].steps = p.steps(w.order, w.calls)
+	for i, w := range candidates {
+		candidates[i].steps = p.steps(w.order, w.calls)
 	}
-	return ways
+	return candidates
 }

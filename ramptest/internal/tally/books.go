@@ -1,11 +1,11 @@
-// Package books judges which assets a game moves: each order must move its assets once,
+// Package tally judges which assets a game moves: each order must move its assets once,
 // or not at all. It has only plain values. It makes no calls, has no clock, and is not
 // safe for concurrent use.
 //
 // The unit of judgment is a window: one or more validate and result calls for a
 // player's orders, between two readings of the player's assets. Movements outside
 // windows are ignored, unless they are an effect that came after its window was closed.
-package books
+package tally
 
 import (
 	"math/big"

@@ -15,10 +15,10 @@ import (
 // Every order moves its assets once, in whatever order the statements of two servers reach the
 // database. The walk sees all that Apply sends as one statement, because Apply uses pgx and not
 // database/sql; whether it waits for a lock, the walk learns from the database.
-func TestEverySchedule(t *testing.T) {
+func TestEveryInterleaving(t *testing.T) {
 	pool, _ := place(t)
 	queries := &Queries{db: pool}
-	storetest.TestSchedules(t, storetest.Schedules{
+	storetest.TestInterleavings(t, storetest.Interleavings{
 		Connector: must(storetest.Connector("pgx", stdlib.RegisterConnConfig(pool.Config().ConnConfig)))(t),
 		Dialect:   rampsql.PostgreSQL,
 		Open: func(db *sql.DB) (ramp.Store, error) {

@@ -6,10 +6,10 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// Target is the store to test, with the balances that it moves. Balances are whole
+// Fixture is the store to test, with the balances that it moves. Balances are whole
 // numbers, mostly below 2^54. One is a debt, which only a chargeback or the like leaves,
 // and one is so large that a grant does not fit.
-type Target struct {
+type Fixture struct {
 	// Stores holds the store. To test several machines, open the store several
 	// times over the same data; calls are spread over all of them. At least one is
 	// required.

@@ -11,10 +11,10 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
 
-// story is what happened to an order, oldest first. Its events have no headers and no bodies.
-type story []control.Event
+// eventLog is what happened to an order, oldest first. Its events have no headers and no bodies.
+type eventLog []control.Event
 
-func (s *site) story(id uuid.UUID) story {
+func (s *site) history(id uuid.UUID) eventLog {
 	events, _ := s.service.Calls(frontend.CallsQuery{UUID: id, Brief: true})
 	slices.Reverse(events)
 	return events
@@ -23,7 +23,7 @@ func (s *site) story(id uuid.UUID) story {
 // culprit returns the call that broke an order first, or nil if none is known. If the game lost assets,
 // that is the first call after which the books found something wrong. Otherwise it is the first call with
 // a wrong answer, among those of the kind that had the last one.
-func (s story) culprit(o *control.Order) *control.Event {
+func (s eventLog) culprit(o *control.OrderReport) *control.Event {
 	if !o.Attention {
 		return nil
 	}
@@ -49,8 +49,8 @@ func (s story) culprit(o *control.Order) *control.Event {
 	return first(func(e *control.Event) bool { return e.Kind == last && e.Tone == verdict.Bad })
 }
 
-// begins reports whether a story has its beginning. The record drops the oldest events.
-func (s story) begins() bool {
+// begins reports whether a history has its beginning. The record drops the oldest events.
+func (s eventLog) begins() bool {
 	return len(s) > 0 && (s[0].Kind == control.KindInitialize || s[0].Kind == control.KindValidate)
 }
 
@@ -108,8 +108,8 @@ type blame struct {
 	Call int // its number
 }
 
-// blame names the culprit of a story; it returns nil if there is none.
-func (s *site) blame(told story, culprit *control.Event) *blame {
+// blame names the culprit of a history; it returns nil if there is none.
+func (s *site) blame(told eventLog, culprit *control.Event) *blame {
 	if culprit == nil {
 		return nil
 	}

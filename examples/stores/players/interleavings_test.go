@@ -12,9 +12,9 @@ import (
 
 // Every order moves its gold once, in whatever order the statements of two servers reach the
 // database. Each of them has a memory of its own.
-func TestEverySchedule(t *testing.T) {
+func TestEveryInterleaving(t *testing.T) {
 	address, db := database(t)
-	storetest.TestSchedules(t, storetest.Schedules{
+	storetest.TestInterleavings(t, storetest.Interleavings{
 		Connector: must(storetest.Connector("pgx", address))(t),
 		Dialect:   rampsql.PostgreSQL,
 		Open:      func(db *sql.DB) (ramp.Store, error) { return newStore(db, New(db)) },
