@@ -141,7 +141,7 @@ func TestEveryDialectHasAllItNeeds(t *testing.T) {
 		for file, needs := range map[string]string{
 			// What the tests of every database and the walk of storetest know of it.
 			"../internal/test/integration/dbtest/dialects_test.go": "dialect: rampsql." + name + ",",
-			"../ramptest/internal/interleaving/dialect.go":             "rampsql." + name + ": {",
+			"../ramptest/internal/interleaving/dialect.go":         "rampsql." + name + ": {",
 
 			"../docs/stores.md": name,
 			"../docs/orders.md": "\n| " + name, // what its transactions do
