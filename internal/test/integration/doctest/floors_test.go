@@ -30,21 +30,28 @@ const longestCode, longestTest = 110, 120
 // printed is how many lines are longer, because they are what an example prints.
 var printed = map[string]int{"example_test.go": 5}
 
-// A file should be readable with only the files below it in mind.
+// In every module, a file should be readable with only the files below it in mind.
 func TestFilesStandOnEachOther(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("it takes longer than -short allows")
 	}
-	packages, load := rootPackages(t)
-	for path, p := range packages {
-		needs := fileNeeds(t, p.Dir, p.GoFiles, load)
-		if circle := biggestCircle(needs); circle != nil {
-			t.Errorf(`%s: %d files need each other: %s
+	seen := map[string]bool{}
+	for _, dir := range modules() {
+		packages, load := modulePackages(t, dir)
+		for path, p := range packages {
+			seen[path] = true
+			needs := fileNeeds(t, p.Dir, p.GoFiles, load)
+			if circle := biggestCircle(needs); circle != nil {
+				t.Errorf(`%s: %d files need each other: %s
 Move declarations to the file of their subject, until a lower file names nothing of a higher one.
 What to begin with:
 %s`, path, len(circle), strings.Join(circle, " "), strings.Join(remedies(needs), "\n"))
+			}
 		}
+	}
+	for _, path := range []string{".", "./ramptest", "./examples/gameserver", "./internal/test/newest/bench"} {
+		require.True(t, seen[path], path)
 	}
 }
 
@@ -145,26 +152,26 @@ func TestFloorsAreMeasured(t *testing.T) {
 	assert.Equal(t, []int{2, 4, 6, 7}, longLines([]byte(text), 20))
 }
 
-type rootPackage struct {
+type modulePackage struct {
 	ImportPath, Dir, Export                            string
 	Module                                             *struct{ Main bool }
 	GoFiles, IgnoredGoFiles, TestGoFiles, XTestGoFiles []string
 }
 
-// rootPackages returns the packages of the root module by their paths in it, and what loads
+// modulePackages returns the packages of the module in dir by their paths in the repository, and what loads
 // a package that they import.
-func rootPackages(t *testing.T) (map[string]rootPackage, importer.Lookup) {
+func modulePackages(t *testing.T, dir string) (map[string]modulePackage, importer.Lookup) {
 	t.Helper()
 	list := exec.Command("go", "list", "-deps", "-export",
 		"-json=ImportPath,Dir,Export,Module,GoFiles,IgnoredGoFiles,TestGoFiles,XTestGoFiles", "./...")
-	list.Dir, list.Env = root, append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly")
+	list.Dir, list.Env = filepath.Join(root, dir), append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly")
 	var stderr strings.Builder
 	list.Stderr = &stderr
 	out, err := list.Output()
 	require.NoError(t, err, stderr.String())
-	packages, exports := map[string]rootPackage{}, map[string]string{}
+	packages, exports := map[string]modulePackage{}, map[string]string{}
 	for d := json.NewDecoder(strings.NewReader(string(out))); d.More(); {
-		var p rootPackage
+		var p modulePackage
 		require.NoError(t, d.Decode(&p))
 		exports[p.ImportPath] = p.Export
 		if p.Module != nil && p.Module.Main {

@@ -211,9 +211,10 @@ func TestReleaseMakesATag(t *testing.T) {
 	assert.Empty(t, r.git("ls-remote", "--tags", "origin"), "nothing is published")
 }
 
-// modules lists the directories of every go.mod.
+// modules lists the directories of every go.mod, from the root of the repository.
 func modules() (dirs []string) {
-	for file := range strings.Lines(string(ramp.Must(exec.Command("git", "ls-files", "*go.mod").Output()))) {
+	list := exec.Command("git", "ls-files", "--full-name", ":(top)*go.mod")
+	for file := range strings.Lines(string(ramp.Must(list.Output()))) {
 		dirs = append(dirs, filepath.ToSlash(filepath.Dir(file)))
 	}
 	slices.Sort(dirs)
