@@ -2,7 +2,7 @@
 # of the package do not need.
 MODULES := $(patsubst %/,%,$(sort $(dir $(wildcard go.mod */go.mod */*/go.mod */*/*/go.mod */*/*/*/go.mod))))
 PACKAGE := github.com/token-ramp/ramp-go
-STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 FUZZTIME ?= 10s
@@ -26,8 +26,8 @@ REST := $(LONG) $(filter-out $(CORE) $(WITHOUT) $(STORES) $(LONG),$(sort $(ALL))
 TESTFLAGS ?=
 SHORT := -short
 
-# If garbage is collected less often, staticcheck needs a third and the compiler a seventh less of the processor.
-check releases fuzz: export GOGC = 400
+# If garbage is collected less often, the compiler needs a seventh less of the processor.
+releases fuzz: export GOGC = 400
 
 .PHONY: test test-all check vuln releases fuzz long bench cover
 
@@ -52,17 +52,14 @@ test-all: test
 	@for e in RAMP_TEST_POSTGRESQL RAMP_TEST_MYSQL RAMP_TEST_REDIS; do \
 		printenv $$e >/dev/null || echo "NOT TESTED, because $$e is not set: run internal/test/databases make test-all"; done
 
-# Check every file with gofmt, the workflows with actionlint, and every module with go mod tidy, go vet
-# and staticcheck. Staticcheck reads all modules in one workspace, so it reads what they share once. Vet checks
-# each with the versions that it requires.
+# Check the workflows with actionlint, every module with go mod tidy, and all modules with golangci-lint in one
+# workspace, so that it reads once what they share. .golangci.yml has its checks.
 check:
 	go run $(ACTIONLINT)
-	files=$$(gofmt -l .); test -z "$$files" || { echo "*** run gofmt on: $$files ***" >&2; exit 1; }
 	set -e; for m in $(MODULES); do \
-		go -C $$m mod tidy -diff || { echo "*** $$m/go.mod or go.sum is not tidy: run go -C $$m mod tidy ***" >&2; exit 1; }; \
-		go -C $$m vet ./...; done
+		go -C $$m mod tidy -diff || { echo "*** $$m/go.mod or go.sum is not tidy: run go -C $$m mod tidy ***" >&2; exit 1; }; done
 	set -e; all=$$(mktemp -d); trap 'rm -rf "$$all"' EXIT; (cd "$$all"; go work init $(abspath $(MODULES))); \
-		GOWORK=$$all/go.work go run $(STATICCHECK) $(MODULES:%=./%/...)
+		GOWORK=$$all/go.work go run $(GOLANGCI) run $(MODULES:%=./%/...)
 
 # Look for known vulnerabilities in what importers and copies get, if the database of
 # vulnerabilities can be reached. With REQUIRED=1, as in the workflows, it must be reached.

@@ -55,10 +55,10 @@ func committing(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 var (
-	//lint:ignore ST1005 Apply is a name
+	//nolint:staticcheck // ST1005: Apply is a name
 	errEnded = errors.New("Apply ended the transaction: it must not call Commit or Rollback, " +
 		"nor send a statement that commits, such as CREATE TABLE on MySQL")
-	//lint:ignore ST1005 Apply is a name
+	//nolint:staticcheck // ST1005: Apply is a name
 	errOutside = errors.New("Apply ended the transaction, as COMMIT does, and on MySQL CREATE TABLE, " +
 		"or it ignored the error with which the database did: it must return every error of tx")
 )

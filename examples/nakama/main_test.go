@@ -100,7 +100,7 @@ func (h *host) RegisterRpc(id string,
 func newHost(ctx context.Context, db *sql.DB, service string) (*host, error) {
 	h := &host{mux: http.NewServeMux(),
 		rpc: map[string]func(context.Context, runtime.Logger, *sql.DB, runtime.NakamaModule, string) (string, error){}}
-	//lint:ignore SA1029 Nakama's keys are texts
+	//nolint:staticcheck // SA1029: Nakama's keys are texts
 	ctx = context.WithValue(ctx, runtime.RUNTIME_CTX_ENV, map[string]string{
 		"RAMP_HMAC_KEY": hmacText, "RAMP_VALIDATOR_KEY": validatorKey, "RAMP_API_URL": service,
 		"RAMP_FRONTEND_URL": service})
@@ -386,7 +386,7 @@ func TestAPlayerTrades(t *testing.T) {
 	game.Start()
 	s := must(login(t.Context(), db, 100))(t)
 	rpc := func(user, payload string) (string, error) {
-		//lint:ignore SA1029 Nakama's keys are texts
+		//nolint:staticcheck // SA1029: Nakama's keys are texts
 		return h.rpc["ramp_exchange"](context.WithValue(t.Context(), runtime.RUNTIME_CTX_USER_ID, user), nil, db,
 			nil, payload)
 	}

@@ -133,10 +133,11 @@ func sessionCases() []Case {
 		{"empty", "with an empty access token", setHeader(gamecall.Authorization, "Bearer ")},
 		{"unknown", "with an unknown token", unknownToken},
 		{"cut", "with a token whose last character is missing", func(t *trial, header http.Header, _ []byte) {
-			whole := header[gamecall.Authorization][0]
+			whole := header[gamecall.Authorization][0] //nolint:staticcheck // SA1008: sent as it is written
 			header[gamecall.Authorization] = []string{whole[:len("Bearer ")+len(tokenIn(header))-1]}
 		}},
-		{"long", "with a token that has an extra character", setHeader(gamecall.Authorization, "Bearer TOKENx")},
+		{"long", "with a token that has an extra character",
+			setHeader(gamecall.Authorization, "Bearer TOKENx")},
 		{"capitals", "with a token in capitals, or in small letters if it has only capitals",
 			func(t *trial, header http.Header, _ []byte) {
 				right := tokenIn(header)

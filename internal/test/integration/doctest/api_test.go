@@ -90,8 +90,8 @@ func TestThePromiseNamesEveryPackage(t *testing.T) {
 	for _, dir := range publicPackages(t) {
 		want = append(want, goldenAPI(dir))
 	}
-	for _, row := range regexp.MustCompile(`(?m)^\| .* \| (core|kit) \| .*\(\.\./(\S+\.txt)\) \|$`).FindAllStringSubmatch(
-		read(t, "docs/compatibility.md"), -1) {
+	rows := regexp.MustCompile(`(?m)^\| .* \| (core|kit) \| .*\(\.\./(\S+\.txt)\) \|$`)
+	for _, row := range rows.FindAllStringSubmatch(read(t, "docs/compatibility.md"), -1) {
 		listed = append(listed, row[2])
 		assert.Equal(t, row[1], path.Base(path.Dir(row[2])))
 	}

@@ -17,18 +17,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/token-ramp/ramp-go/internal/test/must"
 )
-
-// In columns: a rune is one, a tab is four.
-const longestCode, longestTest = 110, 120
-
-// printed is how many lines are longer, because they are what an example prints.
-var printed = map[string]int{"example_test.go": 5}
 
 // In every module, a file should be readable with only the files below it in mind.
 func TestFilesStandOnEachOther(t *testing.T) {
@@ -55,69 +48,6 @@ What to begin with:
 	}
 }
 
-// In every module, a line should be readable at one glance, and imports should be in the usual order.
-func TestEveryFileIsReadable(t *testing.T) {
-	t.Parallel()
-	files := 0
-	require.NoError(t, filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if entry.IsDir() && (entry.Name() == "node_modules" || entry.Name() == ".git") {
-			return filepath.SkipDir
-		}
-		if filepath.Ext(path) != ".go" {
-			return nil
-		}
-		files++
-		longest := longestCode
-		if strings.HasSuffix(path, "_test.go") {
-			longest = longestTest
-		}
-		name, err := filepath.Rel(root, path)
-		require.NoError(t, err)
-		text := must.Get(os.ReadFile(path))(t)
-		if !importsInOrder(t, text) {
-			t.Errorf("%s imports a package of the standard library after another. Sort each group.", name)
-		}
-		if long := longLines(text, longest); len(long) != printed[filepath.ToSlash(name)] {
-			t.Errorf("%s has lines that are longer than %d columns: %v. Break them where a reader breaks them.",
-				name, longest, long)
-		}
-		return nil
-	}))
-	require.Greater(t, files, 500)
-}
-
-// importsInOrder reports whether a file imports the standard library in one group, before all else.
-func importsInOrder(t *testing.T, text []byte) bool {
-	file, err := parser.ParseFile(token.NewFileSet(), "", text, parser.ImportsOnly)
-	require.NoError(t, err)
-	var paths []string
-	for _, spec := range file.Imports {
-		paths = append(paths, strings.Trim(spec.Path.Value, `"`))
-	}
-	elsewhere := func(path string) bool { return strings.Contains(strings.Split(path, "/")[0], ".") }
-	first := slices.IndexFunc(paths, elsewhere)
-	if first < 0 {
-		first = len(paths)
-	}
-	return slices.IsSorted(paths[:first]) && !slices.ContainsFunc(paths[first:],
-		func(path string) bool { return !elsewhere(path) })
-}
-
-func TestTheOrderOfImports(t *testing.T) {
-	for text, want := range map[string]bool{
-		"package p": true,
-		"package p\nimport (\n\"fmt\"\n\"net\"\n\n\"a.com/b\"\n)":      true,
-		"package p\nimport (\n\"a.com/b\"\n\"a.com/a\"\n)":             true,
-		"package p\nimport (\n\"fmt\"\n\n\"a.com/b\"\n\"net\"\n)":      false,
-		"package p\nimport (\n\"fmt\"\n\n\"errors\"\n\n\"a.com/b\"\n)": false,
-	} {
-		assert.Equal(t, want, importsInOrder(t, []byte(text)), text)
-	}
-}
-
 func TestFloorsAreMeasured(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
@@ -141,15 +71,6 @@ func TestFloorsAreMeasured(t *testing.T) {
 		"without what high.go uses of low.go (low), a circle of 0 files",
 		"without what low.go uses of high.go (high), a circle of 0 files",
 	}, remedies(needs))
-
-	x := func(n int) string { return strings.Repeat("x", n) }
-	text := strings.Join([]string{
-		"// " + x(17), "// " + x(18), // 20 and 21 columns
-		"\t// " + x(13), "\t// " + x(14), // the same with a tab
-		"// " + strings.Repeat("ü", 17),
-		"var a = `" + x(20), x(20) + "`",
-	}, "\n")
-	assert.Equal(t, []int{2, 4, 6, 7}, longLines([]byte(text), 20))
 }
 
 type modulePackage struct {
@@ -265,14 +186,4 @@ func remedies(needs map[string]map[string][]string) (best []string) {
 		best = append(best, r.text)
 	}
 	return best
-}
-
-// longLines returns the numbers of the lines that are longer than longest.
-func longLines(text []byte, longest int) (numbers []int) {
-	for i, line := range strings.Split(string(text), "\n") {
-		if utf8.RuneCountInString(line)+3*strings.Count(line, "\t") > longest {
-			numbers = append(numbers, i+1)
-		}
-	}
-	return numbers
 }

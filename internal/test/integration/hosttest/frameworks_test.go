@@ -50,7 +50,7 @@ var frameworks = []struct {
 		router.With(chimiddleware.Timeout(brief)).Post(ramp.PathValidate, h.Validate)
 		return httptest.NewServer(router)
 	}, brief, http.StatusInternalServerError, false},
-	//lint:ignore SA1019 the table says what it does
+	//nolint:staticcheck // SA1019: the table says what it does
 	{"echo with Timeout", echoWith(echomiddleware.TimeoutWithConfig(echomiddleware.TimeoutConfig{Timeout: brief})),
 		brief, http.StatusServiceUnavailable, false},
 	{"echo with ContextTimeout", echoWith(echomiddleware.ContextTimeout(brief)), brief,
