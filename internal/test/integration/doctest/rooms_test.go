@@ -27,7 +27,7 @@ func TestDeliveringIsReadOnSixFloors(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes longer than -short allows")
 	}
-	packages, load := rootPackages(t)
+	packages, load := modulePackages(t, ".")
 	files, rooms := map[string]map[string]bool{}, map[string]map[string]bool{}
 	for path, p := range packages {
 		if !strings.HasPrefix(path, "./ramptest") {
@@ -68,7 +68,7 @@ func TestTheLongestChain(t *testing.T) {
 type use struct{ user, in, owner string }
 
 // usesOf returns the uses of names of the emulator in a package.
-func usesOf(t *testing.T, path string, p rootPackage, load importer.Lookup) (uses []use) {
+func usesOf(t *testing.T, path string, p modulePackage, load importer.Lookup) (uses []use) {
 	t.Helper()
 	fset := token.NewFileSet()
 	var files []*ast.File
