@@ -134,7 +134,8 @@ func (s *studio) order(ctx context.Context, place func(*ramptest.Service) placer
 }
 
 // place is order, which must succeed.
-func (s *studio) place(t *testing.T, place func(*ramptest.Service) placer, faults ...ramptest.Fault) *ramptest.PlacedOrder {
+func (s *studio) place(t *testing.T, place func(*ramptest.Service) placer,
+	faults ...ramptest.Fault) *ramptest.PlacedOrder {
 	return must.Get(s.order(t.Context(), place, faults...))(t)
 }
 
@@ -156,7 +157,8 @@ func learning(s *ramptest.Service) *rampproof.Config {
 	return &rampproof.Config{Payers: []common.Address{s.Payer()}}
 }
 
-type placer = func(context.Context, uuid.UUID, ramp.Session, ramp.Amount, ...ramptest.Fault) (*ramptest.PlacedOrder, error)
+type placer = func(context.Context, uuid.UUID, ramp.Session, ramp.Amount, ...ramptest.Fault) (*ramptest.PlacedOrder,
+	error)
 
 func mints(s *ramptest.Service) placer { return s.Mint }
 func burns(s *ramptest.Service) placer { return s.Burn }
