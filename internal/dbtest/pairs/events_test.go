@@ -1,0 +1,160 @@
+package pairs
+
+import "time"
+
+// event is something ordinary. It happens between two calls, or within one.
+type event struct {
+	name string
+	do   func(w *world)
+	when func(w *world) bool // in this world it means something; by what is true, never by an answer of the product
+}
+
+// What is true of an order.
+func asked(o *order) bool                      { return o.asked > 0 }
+func pending(o *order) bool                    { return o.asked > 0 && o.tx == nil && !o.closed }
+func (w *world) sent(o *order) bool            { return o.told > 0 }
+func (w *world) has(is func(*order) bool) bool { return w.any(is) != nil }
+
+const day = 24 * time.Hour
+
+var events = []event{
+	// The service.
+	{"repeats its last call", func(w *world) { w.again() }, (*world).called},
+	{"makes its last call twice at once", func(w *world) { w.both(w.again, w.again) }, (*world).called},
+	{"loses an answer", func(w *world) { w.service.deaf = true }, nil},
+	{"sends no result for 11 hours", func(w *world) { w.service.out = true; w.pass(11 * time.Hour); w.service.out = false }, nil},
+	{"never sends a result", func(w *world) { w.each(asked, func(o *order) { o.over = true }); w.pass(14 * time.Hour) }, nil},
+	{"asks for the assets", func(w *world) { w.assets("alice") }, nil},
+	{"reaches the other server", func(w *world) { w.service.server = 1 - w.service.server }, nil},
+	{"signs with the former key", func(w *world) { w.game.former, w.game.key = "key", "new key"; w.deploy() }, nil},
+	{"sends another Content-Type", func(w *world) { w.service.form = "text/plain" }, nil},
+	{"copies the logs in another order", func(w *world) { w.service.copies = "reversed" }, nil},
+	{"copies the logs too early", func(w *world) { w.service.copies = "early" }, nil},
+
+	// Players.
+	{"alice closes the page", func(w *world) { w.each(pending, func(o *order) { o.closed = true }) }, nil},
+	{"alice mints again", func(w *world) { w.second(false, false) }, nil},
+	{"alice mints again, and it fails", func(w *world) { w.second(false, true) }, nil},
+	{"alice burns again", func(w *world) { w.second(true, false) }, nil},
+	{"alice batches two burns", (*world).batches, func(w *world) bool { return w.has(burning) }},
+	{"alice gives gold away", func(w *world) { w.trade("alice", "bob", 100) }, nil},
+	{"alice spends all", func(w *world) { w.trade("alice", "", w.gold("alice")) }, nil},
+	{"alice is banned", func(w *world) { w.game.banned = true }, nil},
+
+	// The game.
+	{"the price goes up", func(w *world) { w.reprice(200, 200, w.servers...) }, nil},
+	{"the price goes down", func(w *world) { w.reprice(50, 50, w.servers...) }, nil},
+	{"a sale", func(w *world) { w.reprice(50, 100, w.servers...) }, nil},
+	{"a KYC ends", func(w *world) { w.game.rule = true }, nil},
+	{"the shop closes", func(w *world) { w.game.closed = true }, nil},
+	{"the shop opens", func(w *world) { w.game.closed = false }, func(w *world) bool { return w.game.closed }},
+	{"a deployment", (*world).deploy, nil},
+	{"Apply is slow", func(w *world) { w.game.slow = true }, nil},
+	{"Apply panics", func(w *world) { w.game.panics = true }, nil},
+	{"Apply fails", func(w *world) { w.game.breaks = true }, nil},
+	{"a purse is full", func(w *world) { w.game.full = true }, nil},
+	{"the purse has room", func(w *world) { w.game.full = false }, func(w *world) bool { return w.game.full }},
+
+	// Persons.
+	{"a person obeys", func(w *world) { w.obeys(heard) }, nil},
+	{"a person obeys, and the service is silent", func(w *world) { w.obeys(unheard) }, nil},
+	{"a person obeys after 14 hours", func(w *world) { w.pass(14 * time.Hour); w.obeys(unheard) }, nil},
+	{"a person takes another's hash", func(w *world) { w.errs("another's hash") }, asking},
+	{"a person takes the hash of her other order", func(w *world) { w.errs("the hash of her other order") }, asking},
+	{"a person abandons", func(w *world) { w.errs("abandons") }, asking},
+	{"a person abandons after 14 hours", func(w *world) { w.pass(14 * time.Hour); w.errs("abandons") }, asking},
+	{"old mints are pruned", func(w *world) { w.pass(8 * day); w.prune() }, nil},
+	{"alice is erased", func(w *world) { w.pass(8 * day); w.erase() }, nil},
+	{"a month is closed", (*world).close, nil},
+	{"the first backup is restored", func(w *world) { w.restore(w.backups[0], true) }, nil},
+	{"the last backup is restored", func(w *world) { w.restore(w.backups[len(w.backups)-1], true) }, nil},
+	{"the first backup is restored by hand", func(w *world) { w.restore(w.backups[0], false) }, nil},
+	{"the last backup is restored by hand", func(w *world) { w.restore(w.backups[len(w.backups)-1], false) }, nil},
+
+	// The chain and its node.
+	{"the chain stands still", func(w *world) { w.chain.stop(); w.pass(14 * time.Hour) }, (*world).lives},
+	{"the chain goes on", func(w *world) { w.chain.goOn(); w.sleep(10 * time.Minute) }, func(w *world) bool { return w.chain.stands() }},
+	{"the chain reorganizes", (*world).reorganizes, (*world).unsent},
+	{"a transaction is dropped", (*world).drops, (*world).unsent},
+	{"a transaction is replaced", (*world).replaces, (*world).unsent},
+	{"the node is down", func(w *world) { w.chain.set(func(n *node) { n.down = true }) }, nil},
+	{"the node lags", func(w *world) { w.chain.set(func(n *node) { n.behind = 600 }) }, nil},
+	{"the node cuts its lists", func(w *world) { w.chain.set(func(n *node) { n.cuts = 1 }) }, nil},
+	{"the node forgets", func(w *world) { w.chain.set(func(n *node) { n.forgets = time.Hour }) }, nil},
+	{"the node recovers", func(w *world) { w.chain.set(func(n *node) { *n = node{} }) },
+		func(w *world) bool { return w.chain.node != node{} }},
+
+	// Databases.
+	{"the answer of a COMMIT is lost", func(w *world) { w.store.loses = true }, nil},
+	{"a write fails", func(w *world) { w.store.fails = true }, nil},
+	{"a deadlock", func(w *world) { w.game.aborts = true }, nil},
+	{"a refusal is not stored", func(w *world) { w.store.forgot = true }, nil},
+
+	// Clocks.
+	{"the clock of the servers is ahead", func(w *world) { w.game.clock = 10 * time.Minute }, nil},
+	{"the clock of the servers is far ahead", func(w *world) { w.game.clock = 3 * time.Hour }, nil},
+	{"the clock of the servers is behind", func(w *world) { w.game.clock = -10 * time.Minute }, nil},
+	{"midnight", func(w *world) { w.pass(w.now().Truncate(day).Add(day + time.Minute).Sub(w.now())) }, nil},
+}
+
+func asking(w *world) bool { return w.has(asked) }
+
+func burning(o *order) bool { return o.burn && o.tx == nil && o.batch == nil && !o.closed }
+
+// second is another order of alice, from another page or device.
+func (w *world) second(burn, fails bool) {
+	o := w.page("alice", burn)
+	o.fails = fails
+	w.validate(o)
+	w.mined(o)
+	w.deliver(o)
+}
+
+// batches: her wallet sends the burn with a second one in one transaction.
+func (w *world) batches() {
+	o := w.any(burning)
+	o.batch = w.page("alice", true)
+	o.batch.batch = o
+	w.validate(o.batch)
+}
+
+// called reports whether the service has a call to repeat, one of its own choice.
+func (w *world) called() bool { return w.again != nil }
+
+func (w *world) lives() bool { return !w.chain.stands() }
+
+// unsent reports whether a transaction is on the chain and the service has not yet said so.
+func (w *world) unsent() bool {
+	return w.has(func(o *order) bool { return w.chain.has(o.tx) && o.told == 0 })
+}
+
+func (w *world) unsentTx() *tx {
+	return w.any(func(o *order) bool { return w.chain.has(o.tx) && o.told == 0 }).tx
+}
+
+// reorganizes: a transaction is in a later block.
+func (w *world) reorganizes() {
+	t := w.unsentTx()
+	w.chain.set(func(*node) { t.block = w.chain.head() + 3 })
+	w.sleep(5 * blockTime)
+}
+
+// drops: a transaction is gone for good.
+func (w *world) drops() {
+	t := w.unsentTx()
+	w.chain.set(func(*node) { t.dropped = true })
+	w.sleep(5 * blockTime)
+}
+
+// replaces: the same is mined by another transaction.
+func (w *world) replaces() {
+	t := w.unsentTx()
+	w.chain.set(func(*node) { t.dropped = true })
+	other := w.chain.mine(t.ok, t.moved...)
+	for _, o := range w.orders {
+		if o.tx == t {
+			o.tx = other
+		}
+	}
+	w.sleep(5 * blockTime)
+}

@@ -1,0 +1,258 @@
+package pairs
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
+
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampsql"
+	"github.com/token-ramp/ramp-go/support"
+)
+
+// game is what the studio has set, and what its servers do wrong.
+type game struct {
+	mint, burn   int64 // what a token costs and pays now
+	key, former  string
+	project      string
+	rule, closed bool // players need a KYC that has ended; the shop is closed
+	banned       bool // alice
+	full         bool // no purse takes anything more
+	clock        time.Duration
+
+	accounts map[string]string // the player of each session
+	trades   []trade           // what players do besides
+
+	slow, panics, aborts, breaks bool // the next Apply
+}
+
+// trade is gold that moved in the game, without an order; from or to is empty for the game itself.
+type trade struct {
+	from, to string
+	gold     int64
+}
+
+const startGold = 1000
+
+// server is a process of the game.
+type server struct {
+	handler *ramp.Handler
+	terms   *ramp.Terms
+}
+
+var signer = must(ramp.NewKeySigner(strings.Repeat("12", 32)))
+
+func item(n int64) []ramp.Item {
+	return []ramp.Item{{ID: "gold", Amount: ramp.NewAmount(n), IconURL: "https://example.com/gold.png"}}
+}
+
+func (w *world) product() ramp.Product {
+	return ramp.Product{Name: "gold", Token: token.Hex(), Materials: item(w.game.mint), Outputs: item(w.game.burn)}
+}
+
+// newServer starts a process, with what is set now.
+func (w *world) newServer() *server {
+	terms := must(ramp.NewTerms(ramp.TermsConfig{ProjectID: w.game.project, Network: ramp.Testnet,
+		Products: []ramp.Product{w.product()}}))
+	key := must(ramp.TextKey(w.game.key))
+	if w.game.former != "" {
+		key = key.WithPrevious(must(ramp.TextKey(w.game.former)))
+	}
+	return &server{terms: terms, handler: must(ramp.NewHandler(ramp.HandlerConfig{Players: w, Store: w.store,
+		Terms: terms, Key: key, Wallet: w.wallet, Policy: w.policy, Confirm: w.proof(), Signer: signer,
+		Logger: slog.New(slog.NewJSONHandler(w.log, nil)), OnConflict: w.conflict,
+		Now: func() time.Time { return w.now().Add(w.game.clock) }}))}
+}
+
+// deploy replaces all processes.
+func (w *world) deploy() {
+	for i := range w.servers {
+		w.servers[i] = w.newServer()
+	}
+}
+
+// reprice changes the price at some servers, at once.
+func (w *world) reprice(mint, burn int64, servers ...*server) {
+	w.game.mint, w.game.burn = mint, burn
+	for _, s := range servers {
+		w.check(s.terms.Replace([]ramp.Product{w.product()}, 0))
+	}
+	w.books.sold[len(w.books.sold)-1].To = w.now().Add(5 * time.Minute)
+	w.books.sold = append(w.books.sold, support.Sold{Product: w.product(), From: w.now()})
+}
+
+func (w *world) Authenticate(_ context.Context, s ramp.Session) error {
+	if w.game.banned && s.ID == "alice" {
+		return ramp.Reject("BANNED")
+	}
+	return nil
+}
+
+func (w *world) Assets(_ context.Context, s ramp.Session) (*ramp.Player, error) {
+	return &ramp.Player{PlayerID: s.ID,
+		Assets: []ramp.Asset{{ID: "gold", Balance: ramp.NewAmount(w.gold(w.game.accounts[s.ID]))}}}, nil
+}
+
+func (w *world) policy(context.Context, ramp.Session, *ramp.ValidateRequest) error {
+	if w.game.rule {
+		return ramp.Reject("KYC_EXPIRED")
+	}
+	if w.game.closed {
+		return ramp.Reject("SHOP_CLOSED")
+	}
+	return nil
+}
+
+func (w *world) wallet(context.Context, ramp.Session, common.Address) error {
+	w.within("asks")
+	return nil
+}
+
+func (w *world) conflict(_ context.Context, _ *ramp.ConflictError, r *ramp.Result) error {
+	w.conflicts = append(w.conflicts, w.of(r.UUID))
+	return nil
+}
+
+// within lets happen what happens in a call.
+func (w *world) within(what string) {
+	if do := w.inside[what]; do != nil {
+		delete(w.inside, what)
+		do()
+	}
+}
+
+var errFault = errors.New("a fault of the world")
+
+// deadlock is an error with which a database has ended a transaction.
+type deadlock struct{ error }
+
+func (deadlock) SQLState() string { return "40P01" }
+
+func (w *world) apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
+	if !step.Rehearsal {
+		w.within("moves")
+		switch g := &w.game; {
+		case g.slow:
+			g.slow = false
+			w.sleep(6 * time.Second)
+		case g.panics:
+			g.panics, w.service.excused = false, true
+			panic("a fault of the world")
+		case g.breaks:
+			g.breaks, w.service.excused = false, true
+			return errFault
+		case g.aborts:
+			g.aborts = false
+			return deadlock{errFault}
+		}
+	}
+	if w.game.full && step.Effect.Kind == ramp.Grant {
+		return ramp.Reject("PURSE_FULL")
+	}
+	for _, a := range step.Effect.Assets {
+		n, err := step.Effect.Delta(a).Int64()
+		if err != nil {
+			return err
+		}
+		change := "UPDATE balances SET gold = gold + ? WHERE gold + ? >= 0 AND " +
+			"player = (SELECT player FROM sessions WHERE session = ?)"
+		done, err := tx.ExecContext(ctx, w.data.bind(change), n, n, step.Order.SessionID)
+		if err != nil {
+			return err
+		}
+		if changed, _ := done.RowsAffected(); changed == 0 {
+			return ramp.Reject("INVALID_BALANCE")
+		}
+		if _, err := tx.ExecContext(ctx, w.data.bind("INSERT INTO moves (uuid, gold) VALUES (?, ?)"),
+			step.Order.UUID.String(), n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gold is what the game says that a player has.
+func (w *world) gold(player string) (n int64) {
+	w.check(w.db.QueryRow(w.data.bind("SELECT gold FROM balances WHERE player = ?"), player).Scan(&n))
+	return n
+}
+
+// moved is what the game has moved for an order.
+func (w *world) moved(id uuid.UUID) (n int64) {
+	w.check(w.db.QueryRow(w.data.bind("SELECT coalesce(sum(gold), 0) FROM moves WHERE uuid = ?"), id.String()).Scan(&n))
+	return n
+}
+
+// exec writes to the game's own tables.
+func (w *world) exec(query string, args ...any) (changed int64) {
+	w.taking <- true
+	defer func() { <-w.taking }()
+	done, err := w.db.Exec(w.data.bind(query), args...)
+	w.check(err)
+	changed, _ = done.RowsAffected()
+	return changed
+}
+
+// trade moves gold in the game, if the one who gives it has it.
+func (w *world) trade(from, to string, gold int64) {
+	if w.exec("UPDATE balances SET gold = gold - ? WHERE player = ? AND gold >= ?", gold, from, gold) == 0 {
+		return
+	}
+	w.exec("UPDATE balances SET gold = gold + ? WHERE player = ?", gold, to)
+	w.game.trades = append(w.game.trades, trade{from, to, gold})
+}
+
+// store is that of the product, on a database that has faults.
+type store struct {
+	*rampsql.Store
+	w                    *world
+	fails, loses, forgot bool // the next write, the answer of the next COMMIT, the next refusal
+}
+
+func newStore(w *world) *store {
+	return &store{w: w, Store: must(rampsql.New(rampsql.Config{DB: w.db, Dialect: w.data.dialect, Apply: w.apply,
+		Logger: slog.New(slog.NewJSONHandler(w.log, nil))}))}
+}
+
+func (s *store) Refused(ctx context.Context, id uuid.UUID, reason string) error {
+	s.w.taking <- true
+	defer func() { <-s.w.taking }()
+	if s.forgot {
+		s.forgot = false
+		return errFault
+	}
+	return s.Store.Refused(ctx, id, reason)
+}
+
+func (s *store) Update(ctx context.Context, id uuid.UUID, next ramp.Transition) (ramp.Step, error) {
+	s.w.taking <- true
+	defer func() { <-s.w.taking }()
+	if s.fails {
+		s.fails, s.w.service.excused = false, true
+		return ramp.Step{}, errFault
+	}
+	step, err := s.Store.Update(ctx, id, next)
+	if s.loses && err == nil && step.New {
+		s.loses, s.w.service.excused = false, true
+		return ramp.Step{}, errFault
+	}
+	return step, err
+}
+
+func (s *store) DeleteFinished(ctx context.Context, d ramp.Direction, before time.Time) (int, error) {
+	s.w.taking <- true
+	defer func() { <-s.w.taking }()
+	return s.Store.DeleteFinished(ctx, d, before)
+}
+
+func (s *store) EraseSession(ctx context.Context, session string, before time.Time) (int, error) {
+	s.w.taking <- true
+	defer func() { <-s.w.taking }()
+	return s.Store.EraseSession(ctx, session, before)
+}

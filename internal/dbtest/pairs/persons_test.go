@@ -1,0 +1,181 @@
+package pairs
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/support"
+)
+
+// person is somebody who ends orders by hand.
+type person struct {
+	hears bool // the service answers
+	errs  string
+}
+
+var (
+	heard   = person{hears: true}
+	unheard = person{}
+
+	who     = support.Decision{Who: "carol", Reason: "case 17"}
+	against = support.Decision{Who: "carol", Reason: "case 17", AgainstEvidence: true}
+	early   = support.Decision{Who: "carol", Reason: "case 17", Early: true}
+)
+
+func (w *world) desk() *support.Orders {
+	return must(support.New(support.Config{Store: w.store, Proof: w.proof(), ProjectID: w.game.project,
+		Products: w.books.sold, Journal: &w.books, Logger: slog.New(slog.NewJSONHandler(w.log, nil)), Now: w.now}))
+}
+
+// waiting are the orders that persons see: those that have waited for 13 hours.
+func (w *world) waiting() (list []ramp.Order) {
+	for _, d := range []ramp.Direction{ramp.Mint, ramp.Burn} {
+		l, err := w.store.Waiting(ctx, d, w.now().Add(-13*time.Hour), ramp.OrderPage{})
+		w.check(err)
+		list = append(list, l...)
+	}
+	return list
+}
+
+// obeys lets a person do what Advise says, word for word, with each order that waits.
+func (w *world) obeys(p person) {
+	for _, o := range w.waiting() {
+		said := w.follow(p, &o)
+		w.last[o.SessionID] = said
+		w.tell("  a person: %s", said)
+	}
+}
+
+func (w *world) follow(p person, stored *ramp.Order) string {
+	desk, o := w.desk(), w.of(stored.UUID)
+	report, err := desk.Show(ctx, o.id)
+	if report == nil {
+		return err.Error()
+	}
+	o.decided = true
+	a := support.Advise(report, w.now())
+	pending := o.signed && !o.closed && o.tx == nil
+	switch a.Next {
+	case support.NextFinish:
+		_, err = desk.Finish(ctx, o.id, *a.Tx, who)
+	case support.NextAbandon:
+		if p.hears && (pending || o.tx != nil) {
+			return "the service says: wait"
+		}
+		_, err = desk.Abandon(ctx, o.id, who)
+	case support.NextAskService, support.NextOtherOrder, support.NextSetClock:
+		switch {
+		case !p.hears:
+			return string(a.Next) + ": no answer"
+		case w.chain.has(o.tx):
+			_, err = desk.Finish(ctx, o.id, o.tx.hash, against)
+		case pending || o.tx != nil && !o.tx.dropped:
+			return "the service says: wait"
+		default:
+			_, err = desk.Abandon(ctx, o.id, against)
+		}
+	case support.NextCorrect: // the cause is corrected
+		w.game.full = false
+		if !w.chain.has(o.tx) {
+			return a.Do
+		}
+		_, err = desk.Finish(ctx, o.id, o.tx.hash, who)
+	}
+	if err != nil {
+		return string(a.Next) + ": " + err.Error()
+	}
+	return string(a.Next) + ": " + a.Do
+}
+
+// errs lets a person do something else than Advise says, with each order of alice that has been asked for.
+// Nothing overrides a check: what is done must be refused, or harmless.
+func (w *world) errs(what string) {
+	desk := w.desk()
+	w.each(func(o *order) bool { return o.asked > 0 }, func(o *order) {
+		o.decided = true
+		var err error
+		switch what {
+		case "another's hash": // of an order that goes the same way
+			at := slices.IndexFunc(w.orders, func(b *order) bool { return b.player == "bob" && b.burn == o.burn })
+			_, err = desk.Finish(ctx, o.id, w.orders[at].tx.hash, who)
+		case "the hash of her other order":
+			other := w.any(func(b *order) bool { return b != o && w.chain.has(b.tx) })
+			if other == nil {
+				return
+			}
+			_, err = desk.Finish(ctx, o.id, other.tx.hash, who)
+		case "abandons":
+			_, err = desk.Abandon(ctx, o.id, who)
+		}
+		w.tell("  a person errs: %v", err)
+	})
+}
+
+// books are what a bookkeeper keeps: one period after another.
+type books struct {
+	sold     []support.Sold
+	entries  []support.Entry
+	begun    time.Time // of the first period
+	closed   time.Time // the end of the last one
+	ended    int       // orders, by the totals of all periods
+	unread   int       // periods whose books could not be made; they are in the next
+	findings []support.Finding
+}
+
+func (b *books) Add(_ context.Context, e support.Entry) error {
+	b.entries = append(b.entries, e)
+	return nil
+}
+
+func (b *books) Entries(context.Context, time.Time) ([]support.Entry, error) { return b.entries, nil }
+
+// close makes the books of the period since the last ones.
+func (w *world) close() {
+	made, err := w.desk().Reconcile(ctx, w.books.closed, time.Time{})
+	if err != nil {
+		w.tell("  books: %v", err)
+		w.books.unread++
+		return
+	}
+	w.books.closed = made.To
+	for _, total := range made.Totals {
+		w.books.ended += total.Succeeded + total.Failed + total.Abandoned
+	}
+	w.books.findings = append(w.books.findings, made.Findings...)
+	for _, f := range made.Findings {
+		w.tell("  books: %s: %s", f.Kind, f.Detail)
+	}
+}
+
+// prune deletes the mints that ended a week ago.
+func (w *world) prune() {
+	w.close()
+	n, err := w.store.DeleteFinished(ctx, ramp.Mint, w.now().Add(-7*24*time.Hour))
+	w.check(err)
+	w.pruned = true
+	w.tell("  pruned: %d", n)
+}
+
+func (w *world) erase() {
+	w.close()
+	n, err := w.desk().EraseSession(ctx, "alice", w.now().Add(-7*24*time.Hour), who)
+	w.erased = true
+	w.tell("  erased: %d, %v", n, err)
+}
+
+// logged is what `missing` reads: all logs.
+func (w *world) logged() *strings.Reader { return strings.NewReader(w.log.String()) }
+
+// fits reports whether a finding is about a player.
+func fits(f *support.Finding, o *order) bool {
+	return slices.ContainsFunc(f.Orders, func(of support.FoundOrder) bool { return of.UUID == o.id }) ||
+		slices.ContainsFunc(f.Events, func(e support.ChainEvent) bool { return o.tx != nil && e.TxHash == o.tx.hash })
+}
+
+var _ = common.Hash{}

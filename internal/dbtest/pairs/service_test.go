@@ -1,0 +1,211 @@
+package pairs
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
+
+	ramp "github.com/token-ramp/ramp-go"
+)
+
+// order is what the service and its player know of an order.
+type order struct {
+	id          uuid.UUID
+	player      string // its session
+	wallet      common.Address
+	project     string
+	burn, fails bool
+	gold        int64 // by the price of its page
+	intent      string
+
+	asked, told int  // how often validate and result were called
+	signed      bool // the service has a signature
+	closed      bool // the page is: nothing will be sent
+	tx          *tx
+	heard, over bool   // its result was taken; the service sends it no more
+	batch       *order // goes into the same transaction
+	decided     bool   // a person may have ended it
+}
+
+// service is what the service does next.
+type service struct {
+	key      string // with which it signs
+	deaf     bool   // the next answer is lost
+	out      bool   // it sends no results
+	copies   string // how the result has the logs: in the order of the chain, reversed or early (none yet)
+	form     string // the Content-Type, if it is another one
+	server   int    // the one that it reaches
+	excused  bool   // a fault of the world is why the last call failed
+	declined bool   // what it says if nothing else is wrong
+}
+
+// page opens a page at the price of now.
+func (w *world) page(player string, burn bool) *order {
+	o := &order{id: uuid.New(), player: player, project: w.game.project, burn: burn, gold: w.game.mint,
+		wallet: common.HexToAddress("0xa11ce")}
+	if player == "bob" {
+		o.wallet = common.HexToAddress("0xb0b")
+	}
+	gold, tokens := `[{"type":"asset","id":"gold","amount":%d}]`, `[{"type":"ERC20","id":"`+token.Hex()+`","amount":1}]`
+	o.intent = `{"method":"mint","type":"assemble","from":` + gold + `,"to":` + tokens + `,"target_candidate":{}}`
+	if burn {
+		o.gold = w.game.burn
+		o.intent = `{"method":"burn-permit","type":"disassemble","from":` + tokens + `,"to":` + gold + `,"target_candidate":{}}`
+	}
+	o.intent = fmt.Sprintf(o.intent, o.gold)
+	w.orders = append(w.orders, o)
+	return o
+}
+
+func (w *world) of(id uuid.UUID) *order {
+	at := slices.IndexFunc(w.orders, func(o *order) bool { return o.id == id })
+	return w.orders[at]
+}
+
+// call makes a call, and reports whether the service has heard the answer.
+func (w *world) call(method, path, session, key string, body []byte) (r ramp.Reply, heard bool) {
+	mac := hmac.New(sha256.New, []byte(key))
+	mac.Write(body)
+	form := w.service.form
+	if form == "" {
+		form = "application/json"
+	}
+	h := http.Header{"Content-Type": {form}}
+	h.Set("X-Dapp-Authorization", "Bearer t")
+	h.Set("X-Dapp-SessionID", session)
+	if method == http.MethodPost {
+		h.Set("X-HMAC-SIGNATURE", hex.EncodeToString(mac.Sum(nil)))
+	}
+	heard = !w.service.deaf
+	w.service.deaf, w.service.excused = false, false
+	return w.servers[w.service.server].handler.Answer(ctx, method, path, h, body), heard
+}
+
+func (w *world) assets(player string) {
+	if r, _ := w.call(http.MethodGet, "/api/assets", player, "", nil); r.Status >= 500 {
+		w.fault("no assets", player, 0, "%d %s", r.Status, r.Body)
+	}
+}
+
+// validate asks the game to take, or to promise, and to sign.
+func (w *world) validate(o *order) {
+	if o.closed || o.tx != nil {
+		return
+	}
+	w.again = func() { w.repeatValidate(o) }
+	w.repeatValidate(o)
+}
+
+func (w *world) repeatValidate(o *order) {
+	o.asked++
+	excuse, reason := w.excuse(o), w.reason(o)
+	body := fmt.Appendf(nil,
+		`{"user_sig":"0x%s","user_address":"%s","project_id":"%s","digest":"0x%s","uuid":"%s","intent":%s}`,
+		strings.Repeat("ab", 65), o.wallet.Hex(), o.project,
+		strings.Repeat("cd", 16)+strings.ReplaceAll(o.id.String(), "-", ""), o.id, o.intent)
+	r, heard := w.call(http.MethodPost, "/api/validate", o.player, w.service.key, body)
+	if signed := r.Status == 200 && r.Err == nil; !signed {
+		if excuse == "" && !w.service.excused {
+			w.fault("declined", o.player, o.value(), "%d %s", r.Status, r.Body)
+		}
+		return
+	}
+	if reason != "" && o.asked == 1 {
+		w.fault("allowed", o.player, o.value(), "although %s", reason)
+	}
+	w.paid(o)
+	if heard {
+		o.signed = true
+	}
+}
+
+// mined puts what was signed on the chain, within a minute.
+func (w *world) mined(o *order) {
+	if !o.signed || o.closed || o.tx != nil {
+		return
+	}
+	moved := []ramp.Transfer{o.moves()}
+	if b := o.batch; b != nil && b.signed && b.tx == nil {
+		b.tx = w.chain.mine(!o.fails, append(moved, b.moves())...)
+		o.tx = b.tx
+	} else {
+		o.tx = w.chain.mine(!o.fails, moved...)
+	}
+	w.sleep(3 * blockTime)
+}
+
+func (o *order) moves() ramp.Transfer {
+	t := ramp.Transfer{Token: token, From: nobody, To: o.wallet, Value: new(big.Int).Set(unit)}
+	if o.burn {
+		t.From, t.To = t.To, t.From
+	}
+	return t
+}
+
+// waits reports whether the service has a result to send.
+func (w *world) waits(o *order) bool {
+	return w.chain.has(o.tx) && !o.heard && !o.over && !w.service.out
+}
+
+// deliver sends the result of an order.
+func (w *world) deliver(o *order) {
+	if !w.waits(o) {
+		return
+	}
+	w.again = func() { w.repeatResult(o) }
+	w.repeatResult(o)
+}
+
+func (w *world) repeatResult(o *order) {
+	receipt := w.chain.receipt(o.tx)
+	switch w.service.copies {
+	case "reversed":
+		slices.Reverse(receipt.Logs)
+	case "early":
+		receipt.Logs = []ramp.Log{}
+	}
+	text, err := json.Marshal(receipt)
+	w.check(err)
+	r, heard := w.call(http.MethodPost, "/api/result", o.player, w.service.key,
+		fmt.Appendf(nil, `{"session_id":"%s","uuid":"%s","tx_hash":"%s","receipt":%s,"intent":%s}`,
+			o.player, o.id, o.tx.hash, text, o.intent))
+	o.heard = o.heard || heard && r.Status < 500
+	if o.told++; o.told == 21 {
+		o.over = true
+	}
+}
+
+// deliverAll sends all results, and reports whether some were not taken.
+func (w *world) deliverAll() (open bool) {
+	for _, o := range w.orders {
+		w.deliver(o)
+		open = open || w.waits(o)
+	}
+	return open
+}
+
+// value is what a success moves.
+func (o *order) value() int64 {
+	if o.burn {
+		return o.gold
+	}
+	return -o.gold
+}
+
+// next is the second delivery, five minutes after one that was not taken.
+func (w *world) next(o *order) {
+	if w.waits(o) {
+		w.sleep(5 * time.Minute)
+		w.deliver(o)
+	}
+}
