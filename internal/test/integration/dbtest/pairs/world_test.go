@@ -29,7 +29,7 @@ import (
 //   - The service repeats a result up to 20 times in 12 hours, until it hears 200 or 400. It answers a person who
 //     asks: which transaction an order has, that it will have none, or to wait.
 //   - Other players trade in both directions, and their orders end.
-//   - A price counts when the page is opened.
+//   - A page shows the price of the moment when it is opened.
 
 // world is all that is not the product: what happens, and what persons know.
 type world struct {
@@ -101,10 +101,10 @@ func (l *buffer) String() string              { l.mu.Lock(); defer l.mu.Unlock()
 func begin(t testing.TB, data database, now func() time.Time, sleep func(time.Duration)) *world {
 	w := &world{t: t, now: now, sleep: sleep, gap: 20 * time.Second, data: data, db: data.open(t), log: &buffer{},
 		inside: map[string]func(){}, taking: make(chan bool, 1), last: map[string]string{}}
-	w.chain = &chain{now: now, begun: now().Add(-72 * time.Hour)}
-	w.game = game{mint: 100, burn: 100, key: "key", project: "p", accounts: map[string]string{}}
+	w.chain = &chain{now: now, begun: now().Add(-24 * time.Hour)}
+	w.game = game{price: price{mint: 100, burn: 100}, key: "key", project: "p", accounts: map[string]string{}}
 	w.service = service{key: "key"}
-	w.books.begun, w.books.closed = now(), now()
+	w.books.begun, w.books.closed = w.chain.begun, w.chain.begun
 	w.books.sold = support.Always(w.product())
 	w.store = newStore(w)
 	w.servers = []*server{w.newServer(), w.newServer()}

@@ -17,11 +17,21 @@ type scene struct {
 
 type step struct {
 	name string
-	call bool // something can happen within it
+	kind kind
 }
 
+// kind is what can happen around a step.
+type kind int
+
+const (
+	plain kind = iota
+	short      // of the places that the short run has, one is after it
+	call       // likewise, and something can happen within it
+	quick      // a call after which the short run has no place
+)
+
 func oneOrder(name string, burn, fails bool) scene {
-	return scene{name, []step{{"page", false}, {"validate", true}, {"mined", false}, {"result", true}, {"result again", false}},
+	return scene{name, []step{{"page", short}, {"validate", call}, {"mined", short}, {"result", call}, {"result again", plain}},
 		func() []func(w *world) {
 			var o *order
 			return []func(w *world){
@@ -38,8 +48,8 @@ var scenes = []scene{
 	oneOrder("mint", false, false),
 	oneOrder("failed mint", false, true),
 	oneOrder("burn", true, false),
-	{"mint and burn", []step{{"pages", false}, {"validate mint", true}, {"validate burn", true}, {"mined", false},
-		{"result burn", true}, {"result mint", true}, {"results again", false}},
+	{"mint and burn", []step{{"pages", plain}, {"validate mint", quick}, {"validate burn", call}, {"mined", short},
+		{"result burn", call}, {"result mint", quick}, {"results again", plain}},
 		func() []func(w *world) {
 			var m, b *order
 			return []func(w *world){
@@ -60,14 +70,27 @@ type place struct {
 	in   string
 }
 
+// extent says which places of a scene are tried.
+type extent int
+
+const (
+	few     extent = iota // after the most important steps
+	between               // before all, and after each step
+	within                // and within the calls
+)
+
 // places are those of a scene, in their order.
-func (s *scene) places(within bool) []place {
-	list := []place{{step: -1}}
+func (s *scene) places(x extent) (list []place) {
+	if x > few {
+		list = append(list, place{step: -1})
+	}
 	for i, step := range s.steps {
-		if step.call && within {
+		if x == within && step.kind >= call {
 			list = append(list, place{i, "asks"}, place{i, "moves"})
 		}
-		list = append(list, place{step: i})
+		if x > few || step.kind == short || step.kind == call {
+			list = append(list, place{step: i})
+		}
 	}
 	return list
 }
@@ -116,11 +139,11 @@ func find(t testing.TB, name string) (s *scene, gap time.Duration, list []placed
 		if s == nil || e < 0 {
 			t.Fatalf("no scene %q", name)
 		}
-		p := slices.IndexFunc(s.places(true), func(p place) bool { return s.placeName(p) == at })
+		p := slices.IndexFunc(s.places(within), func(p place) bool { return s.placeName(p) == at })
 		if p < 0 {
 			t.Fatalf("no place %q", at)
 		}
-		list = append(list, placed{s.places(true)[p], &events[e]})
+		list = append(list, placed{s.places(within)[p], &events[e]})
 	}
 	return s, gap, list
 }

@@ -4,12 +4,15 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/token-ramp/ramp-go/internal/test/racedetector"
 )
 
 // stage is where scenes are played: in bubbles of testing/synctest, on SQLite.
@@ -58,6 +61,7 @@ func (s *stage) play(t *testing.T, j job) *played {
 // all plays scenes on all processors, and returns them in their order.
 func (s *stage) all(t *testing.T, jobs []job) []*played {
 	list := make([]*played, len(jobs))
+	defer debug.SetGCPercent(debug.SetGCPercent(800))
 	t.Run("all", func(t *testing.T) {
 		var mu sync.Mutex
 		next := 0
@@ -72,11 +76,7 @@ func (s *stage) all(t *testing.T, jobs []job) []*played {
 					if n >= len(jobs) || t.Failed() {
 						return
 					}
-					begun := time.Now()
 					list[n] = s.play(t, jobs[n])
-					if d := time.Since(begun); d > time.Second {
-						t.Log("SLOW", list[n].name, d)
-					}
 				}
 			})
 		}
@@ -88,13 +88,13 @@ func (s *stage) all(t *testing.T, jobs []job) []*played {
 var spacings = []time.Duration{20 * time.Second, 6 * time.Minute}
 
 // alone are all scenes with one event or none.
-func alone(among []event) (jobs []job) {
+func alone(among []event, x extent) (jobs []job) {
 	for i := range scenes {
 		s := &scenes[i]
-		for _, gap := range spacings[:1] {
+		for _, gap := range spacings {
 			jobs = append(jobs, job{s, gap, nil})
 			for e := range among {
-				for _, at := range s.places(true) {
+				for _, at := range s.places(x) {
 					jobs = append(jobs, job{s, gap, []placed{{at, &among[e]}}})
 				}
 			}
@@ -103,29 +103,72 @@ func alone(among []event) (jobs []job) {
 	return jobs
 }
 
-// pairsOf are all scenes with two events, each before the other.
-func pairsOf(among []event, within bool) (jobs []job) {
+// inOrder are all scenes with n events, in each order of them.
+func inOrder(among []event, n int, x extent) (jobs []job) {
 	for i := range scenes {
 		s := &scenes[i]
-		places := s.places(within)
-		for a := range among {
-			for b := range among {
-				for n, first := range places {
-					for _, second := range places[n:] {
-						jobs = append(jobs, job{s, spacings[0], []placed{{first, &among[a]}, {second, &among[b]}}})
-					}
+		places := s.places(x)
+		var add func(list []placed, from int)
+		add = func(list []placed, from int) {
+			if len(list) == n {
+				jobs = append(jobs, job{s, spacings[0], slices.Clone(list)})
+				return
+			}
+			for e := range among {
+				for at := from; at < len(places); at++ {
+					add(append(list, placed{places[at], &among[e]}), at)
 				}
 			}
 		}
+		add(nil, 0)
 	}
 	return jobs
 }
 
+// named returns events by their names.
+func named(t testing.TB, names []string) (list []event) {
+	for _, name := range names {
+		at := slices.IndexFunc(events, func(e event) bool { return e.name == name })
+		if at < 0 {
+			t.Fatalf("no event %q", name)
+		}
+		list = append(list, events[at])
+	}
+	return list
+}
+
+// TestPairs plays each event alone in all places, and then pairs: of the core, or of all with PAIRS_ALL=1.
 func TestPairs(t *testing.T) {
-	s := newStage(t)
-	found := newFindings()
+	racedetector.Skip(t)
+	all := os.Getenv("PAIRS_ALL") != ""
+	s, found := newStage(t), newFindings()
+	s.singly(t, found, alone(events, within))
+	jobs := inOrder(named(t, core), 2, few)
+	if all {
+		jobs = inOrder(events, 2, between)
+	}
+	s.together(t, found, jobs)
+	found.judge(t)
+}
+
+// TestTriples plays three events of a dozen.
+func TestTriples(t *testing.T) {
+	racedetector.Skip(t)
+	if os.Getenv("PAIRS_ALL") == "" {
+		t.Skip("PAIRS_ALL is not set")
+	}
+	s, found := newStage(t), newFindings()
+	dozen := named(t, dozen)
+	s.singly(t, found, alone(dozen, within))
+	s.together(t, found, inOrder(dozen, 2, between))
+	s.together(t, found, inOrder(dozen, 3, few))
+	found.judge(t)
+}
+
+// singly plays each event alone.
+func (s *stage) singly(t *testing.T, found *findings, jobs []job) {
 	begun := time.Now()
-	list := s.all(t, alone(events))
+	list := s.all(t, jobs)
 	for _, p := range list {
 		if len(p.list) == 0 && len(p.faults) > 0 {
 			t.Errorf("without any event: %s", p.text(p.faults[0]))
@@ -135,20 +178,29 @@ func TestPairs(t *testing.T) {
 	for _, p := range list {
 		found.learn(p)
 	}
-	t.Logf("alone: %d scenes, %v", len(list), time.Since(begun))
-	if os.Getenv("PAIRS_ALONE") == "" {
-		begun = time.Now()
-		jobs := pairsOf(events[:], false)
-		for chunk := range slices.Chunk(jobs, 10000) {
-			for _, p := range s.all(t, chunk) {
+	t.Logf("alone: %d scenes in %v", len(list), time.Since(begun).Round(time.Second))
+}
+
+// together plays several events in each scene.
+func (s *stage) together(t *testing.T, found *findings, jobs []job) {
+	begun, n := time.Now(), 0
+	var shown []*played
+	for chunk := range slices.Chunk(jobs, 5000) {
+		for _, p := range s.all(t, chunk) {
+			n++
+			if len(p.faults) > 0 {
 				found.add(p)
+				shown = append(shown, p)
 			}
-			t.Logf("pairs: %d scenes, %v", len(chunk), time.Since(begun))
+		}
+		if os.Getenv("PAIRS_PROGRESS") != "" {
+			fmt.Fprintf(os.Stderr, "%d of %d scenes, %v, %d findings\n", n, len(jobs), time.Since(begun), len(found.found))
 		}
 	}
-	for _, f := range found.sorted() {
-		t.Logf("%d × %s\n%s", f.count, f.key(), f.text)
+	for _, p := range shown {
+		found.learn(p)
 	}
+	t.Logf("%d together: %d scenes in %v", len(jobs[0].list), len(jobs), time.Since(begun).Round(time.Second))
 }
 
 // TestOne plays the scene that PAIRS names.

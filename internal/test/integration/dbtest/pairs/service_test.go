@@ -39,19 +39,18 @@ type order struct {
 
 // service is what the service does next.
 type service struct {
-	key      string // with which it signs
-	deaf     bool   // the next answer is lost
-	out      bool   // it sends no results
-	copies   string // how the result has the logs: in the order of the chain, reversed or early (none yet)
-	form     string // the Content-Type, if it is another one
-	server   int    // the one that it reaches
-	excused  bool   // a fault of the world is why the last call failed
-	declined bool   // what it says if nothing else is wrong
+	key     string // with which it signs
+	deaf    bool   // the next answer is lost
+	out     bool   // it sends no results
+	copies  string // how the result has the logs: in the order of the chain, reversed or early (none yet)
+	form    string // the Content-Type, if it is another one
+	server  int    // the one that it reaches
+	excused bool   // a fault of the world is why the last call failed
 }
 
 // page opens a page at the price of now.
 func (w *world) page(player string, burn bool) *order {
-	o := &order{id: uuid.New(), player: player, project: w.game.project, burn: burn, gold: w.game.mint,
+	o := &order{id: uuid.New(), player: player, project: w.game.project, burn: burn, gold: w.costs(),
 		wallet: common.HexToAddress("0xa11ce")}
 	if player == "bob" {
 		o.wallet = common.HexToAddress("0xb0b")
@@ -59,7 +58,7 @@ func (w *world) page(player string, burn bool) *order {
 	gold, tokens := `[{"type":"asset","id":"gold","amount":%d}]`, `[{"type":"ERC20","id":"`+token.Hex()+`","amount":1}]`
 	o.intent = `{"method":"mint","type":"assemble","from":` + gold + `,"to":` + tokens + `,"target_candidate":{}}`
 	if burn {
-		o.gold = w.game.burn
+		o.gold = w.pays()
 		o.intent = `{"method":"burn-permit","type":"disassemble","from":` + tokens + `,"to":` + gold + `,"target_candidate":{}}`
 	}
 	o.intent = fmt.Sprintf(o.intent, o.gold)
@@ -108,20 +107,20 @@ func (w *world) validate(o *order) {
 
 func (w *world) repeatValidate(o *order) {
 	o.asked++
-	excuse, reason := w.excuse(o), w.reason(o)
+	excuse, rule := w.excuse(o), w.rule(o)
 	body := fmt.Appendf(nil,
 		`{"user_sig":"0x%s","user_address":"%s","project_id":"%s","digest":"0x%s","uuid":"%s","intent":%s}`,
 		strings.Repeat("ab", 65), o.wallet.Hex(), o.project,
 		strings.Repeat("cd", 16)+strings.ReplaceAll(o.id.String(), "-", ""), o.id, o.intent)
 	r, heard := w.call(http.MethodPost, "/api/validate", o.player, w.service.key, body)
 	if signed := r.Status == 200 && r.Err == nil; !signed {
-		if excuse == "" && !w.service.excused {
+		if excuse == "" && w.excuse(o) == "" && !w.service.excused {
 			w.fault("declined", o.player, o.value(), "%d %s", r.Status, r.Body)
 		}
 		return
 	}
-	if reason != "" && o.asked == 1 {
-		w.fault("allowed", o.player, o.value(), "although %s", reason)
+	if rule != "" && o.asked == 1 {
+		w.fault("allowed", o.player, o.value(), "although %s", rule)
 	}
 	w.paid(o)
 	if heard {
@@ -141,7 +140,7 @@ func (w *world) mined(o *order) {
 	} else {
 		o.tx = w.chain.mine(!o.fails, moved...)
 	}
-	w.sleep(3 * blockTime)
+	w.sleep(2 * blockTime)
 }
 
 func (o *order) moves() ramp.Transfer {
@@ -167,6 +166,7 @@ func (w *world) deliver(o *order) {
 }
 
 func (w *world) repeatResult(o *order) {
+	o.told++
 	receipt := w.chain.receipt(o.tx)
 	switch w.service.copies {
 	case "reversed":
@@ -180,9 +180,7 @@ func (w *world) repeatResult(o *order) {
 		fmt.Appendf(nil, `{"session_id":"%s","uuid":"%s","tx_hash":"%s","receipt":%s,"intent":%s}`,
 			o.player, o.id, o.tx.hash, text, o.intent))
 	o.heard = o.heard || heard && r.Status < 500
-	if o.told++; o.told == 21 {
-		o.over = true
-	}
+	o.over = o.over || o.told == 21
 }
 
 // deliverAll sends all results, and reports whether some were not taken.

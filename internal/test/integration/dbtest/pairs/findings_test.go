@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"testing"
 )
 
 // finding is what a scene showed.
@@ -81,6 +82,13 @@ func (f *findings) sorted() []*finding {
 	return slices.SortedFunc(maps.Values(f.found), func(a, b *finding) int {
 		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.key(), b.key()))
 	})
+}
+
+// judge compares what was found with what is known to be red.
+func (f *findings) judge(t *testing.T) {
+	for _, n := range f.sorted() {
+		t.Errorf("%d × %s\n%s", n.count, n.key(), n.text)
+	}
 }
 
 // played is a scene that was played.

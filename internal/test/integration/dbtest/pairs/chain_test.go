@@ -17,7 +17,7 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// chain makes a block every two seconds, all of them final, except while it stands still.
+// chain makes a block every twelve seconds, all of them final, except while it stands still.
 type chain struct {
 	mu    sync.Mutex
 	now   func() time.Time
@@ -51,7 +51,7 @@ type node struct {
 	forgets time.Duration // it has no history that is older; 0 means all
 }
 
-const blockTime = 2 * time.Second
+const blockTime = 12 * time.Second
 
 var (
 	token    = common.HexToAddress("0x70c3")

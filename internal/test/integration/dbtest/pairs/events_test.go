@@ -78,7 +78,7 @@ var events = []event{
 	{"a transaction is dropped", (*world).drops, (*world).unsent},
 	{"a transaction is replaced", (*world).replaces, (*world).unsent},
 	{"the node is down", func(w *world) { w.chain.set(func(n *node) { n.down = true }) }, nil},
-	{"the node lags", func(w *world) { w.chain.set(func(n *node) { n.behind = 600 }) }, nil},
+	{"the node lags", func(w *world) { w.chain.set(func(n *node) { n.behind = 100 }) }, nil},
 	{"the node cuts its lists", func(w *world) { w.chain.set(func(n *node) { n.cuts = 1 }) }, nil},
 	{"the node forgets", func(w *world) { w.chain.set(func(n *node) { n.forgets = time.Hour }) }, nil},
 	{"the node recovers", func(w *world) { w.chain.set(func(n *node) { *n = node{} }) },
@@ -92,9 +92,28 @@ var events = []event{
 
 	// Clocks.
 	{"the clock of the servers is ahead", func(w *world) { w.game.clock = 10 * time.Minute }, nil},
-	{"the clock of the servers is far ahead", func(w *world) { w.game.clock = 3 * time.Hour }, nil},
+	{"the clock of the servers is far ahead", func(w *world) { w.game.clock, w.books.blames = 3*time.Hour, true }, nil},
 	{"the clock of the servers is behind", func(w *world) { w.game.clock = -10 * time.Minute }, nil},
 	{"midnight", func(w *world) { w.pass(w.now().Truncate(day).Add(day + time.Minute).Sub(w.now())) }, nil},
+}
+
+// core are the events of which every pair is played before each change lands.
+var core = []string{
+	"repeats its last call", "loses an answer", "never sends a result",
+	"alice closes the page", "alice mints again", "alice mints again, and it fails", "alice burns again",
+	"the price goes up", "a KYC ends", "a deployment", "a purse is full",
+	"a person obeys after 14 hours", "a person obeys, and the service is silent", "a person takes another's hash",
+	"a person abandons after 14 hours", "old mints are pruned", "alice is erased", "a month is closed",
+	"the first backup is restored", "the first backup is restored by hand",
+	"the chain stands still", "the chain goes on", "the node lags", "the answer of a COMMIT is lost", "a write fails",
+}
+
+// dozen are the events of which every three are played in a long run.
+var dozen = []string{
+	"repeats its last call", "never sends a result", "alice closes the page", "alice mints again",
+	"alice mints again, and it fails", "a KYC ends", "a person obeys after 14 hours",
+	"a person abandons after 14 hours", "the first backup is restored", "the first backup is restored by hand",
+	"the chain stands still", "the answer of a COMMIT is lost",
 }
 
 func asking(w *world) bool { return w.has(asked) }

@@ -18,7 +18,8 @@ import (
 
 // game is what the studio has set, and what its servers do wrong.
 type game struct {
-	mint, burn   int64 // what a token costs and pays now
+	price        price
+	formers      []price
 	key, former  string
 	project      string
 	rule, closed bool // players need a KYC that has ended; the shop is closed
@@ -30,6 +31,12 @@ type game struct {
 	trades   []trade           // what players do besides
 
 	slow, panics, aborts, breaks bool // the next Apply
+}
+
+// price is what a token costs and pays. A former one counts until a time.
+type price struct {
+	mint, burn int64
+	until      time.Time
 }
 
 // trade is gold that moved in the game, without an order; from or to is empty for the game itself.
@@ -53,7 +60,7 @@ func item(n int64) []ramp.Item {
 }
 
 func (w *world) product() ramp.Product {
-	return ramp.Product{Name: "gold", Token: token.Hex(), Materials: item(w.game.mint), Outputs: item(w.game.burn)}
+	return ramp.Product{Name: "gold", Token: token.Hex(), Materials: item(w.game.price.mint), Outputs: item(w.game.price.burn)}
 }
 
 // newServer starts a process, with what is set now.
@@ -70,21 +77,52 @@ func (w *world) newServer() *server {
 		Now: func() time.Time { return w.now().Add(w.game.clock) }}))}
 }
 
-// deploy replaces all processes.
+// deploy replaces all processes. The new ones do not know a former price.
 func (w *world) deploy() {
 	for i := range w.servers {
 		w.servers[i] = w.newServer()
 	}
+	w.game.formers = nil
 }
 
-// reprice changes the price at some servers, at once.
+// reprice changes the price, at both servers or, in a canary, at one. If the terms refuse it, as they must if a burn
+// pays more than a mint costs, the studio keeps the former price.
 func (w *world) reprice(mint, burn int64, servers ...*server) {
-	w.game.mint, w.game.burn = mint, burn
+	former := w.game.price
+	w.game.price = price{mint: mint, burn: burn}
 	for _, s := range servers {
-		w.check(s.terms.Replace([]ramp.Product{w.product()}, 0))
+		if err := s.terms.Replace([]ramp.Product{w.product()}, 0); err != nil {
+			w.game.price = former
+			w.tell("  refused: %v", err)
+			return
+		}
 	}
-	w.books.sold[len(w.books.sold)-1].To = w.now().Add(5 * time.Minute)
+	former.until = w.now().Add(5 * time.Minute)
+	w.game.formers = append(w.game.formers, former)
+	w.books.sold[len(w.books.sold)-1].To = former.until
 	w.books.sold = append(w.books.sold, support.Sold{Product: w.product(), From: w.now()})
+}
+
+// costs is what a mint costs now, and pays is what a burn pays. While a former price counts, it is the one that is
+// worse for the player.
+func (w *world) costs() int64 {
+	n := w.game.price.mint
+	for _, p := range w.game.formers {
+		if w.now().Before(p.until) {
+			n = max(n, p.mint)
+		}
+	}
+	return n
+}
+
+func (w *world) pays() int64 {
+	n := w.game.price.burn
+	for _, p := range w.game.formers {
+		if w.now().Before(p.until) {
+			n = min(n, p.burn)
+		}
+	}
+	return n
 }
 
 func (w *world) Authenticate(_ context.Context, s ramp.Session) error {

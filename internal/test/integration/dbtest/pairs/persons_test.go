@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ethereum/go-ethereum/common"
-
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/support"
 )
@@ -16,7 +14,6 @@ import (
 // person is somebody who ends orders by hand.
 type person struct {
 	hears bool // the service answers
-	errs  string
 }
 
 var (
@@ -60,22 +57,25 @@ func (w *world) follow(p person, stored *ramp.Order) string {
 	}
 	o.decided = true
 	a := support.Advise(report, w.now())
-	pending := o.signed && !o.closed && o.tx == nil
 	switch a.Next {
 	case support.NextFinish:
 		_, err = desk.Finish(ctx, o.id, *a.Tx, who)
 	case support.NextAbandon:
-		if p.hears && (pending || o.tx != nil) {
+		switch {
+		case p.hears && w.chain.has(o.tx):
+			_, err = desk.Finish(ctx, o.id, o.tx.hash, who)
+		case p.hears && w.mayCome(o):
 			return "the service says: wait"
+		default:
+			_, err = desk.Abandon(ctx, o.id, who)
 		}
-		_, err = desk.Abandon(ctx, o.id, who)
 	case support.NextAskService, support.NextOtherOrder, support.NextSetClock:
 		switch {
 		case !p.hears:
 			return string(a.Next) + ": no answer"
 		case w.chain.has(o.tx):
 			_, err = desk.Finish(ctx, o.id, o.tx.hash, against)
-		case pending || o.tx != nil && !o.tx.dropped:
+		case w.mayCome(o):
 			return "the service says: wait"
 		default:
 			_, err = desk.Abandon(ctx, o.id, against)
@@ -91,6 +91,11 @@ func (w *world) follow(p person, stored *ramp.Order) string {
 		return string(a.Next) + ": " + err.Error()
 	}
 	return string(a.Next) + ": " + a.Do
+}
+
+// mayCome reports whether a transaction of an order may still come.
+func (w *world) mayCome(o *order) bool {
+	return o.signed && !o.closed && o.tx == nil || o.tx != nil && !o.tx.dropped
 }
 
 // errs lets a person do something else than Advise says, with each order of alice that has been asked for.
@@ -126,6 +131,7 @@ type books struct {
 	ended    int       // orders, by the totals of all periods
 	unread   int       // periods whose books could not be made; they are in the next
 	findings []support.Finding
+	blames   bool // they rightly have findings although all is right: a clock was wrong by more than 15 minutes
 }
 
 func (b *books) Add(_ context.Context, e support.Entry) error {
@@ -177,5 +183,3 @@ func fits(f *support.Finding, o *order) bool {
 	return slices.ContainsFunc(f.Orders, func(of support.FoundOrder) bool { return of.UUID == o.id }) ||
 		slices.ContainsFunc(f.Events, func(e support.ChainEvent) bool { return o.tx != nil && e.TxHash == o.tx.hash })
 }
-
-var _ = common.Hash{}

@@ -39,7 +39,7 @@ func (w *world) excuse(o *order) string {
 	switch g := &w.game; {
 	case g.banned && o.player == "alice":
 		return "she is banned"
-	case w.service.server == 1 && g.project != o.project, g.project != o.project:
+	case g.project != o.project:
 		return "another project"
 	case w.service.key != g.key && w.service.key != g.former:
 		return "an old key"
@@ -49,13 +49,15 @@ func (w *world) excuse(o *order) string {
 		return ""
 	case o.asked > 1 && !o.signed: // its first answer was lost, or it was declined
 		return "it may have been declined"
+	case o.burn && o.gold != w.pays(), !o.burn && o.gold != w.costs():
+		return "another price"
 	default:
-		return w.reason(o)
+		return w.rule(o)
 	}
 }
 
-// reason is why a new order must be declined now, or empty.
-func (w *world) reason(o *order) string {
+// rule is why a new order must be declined now, or empty.
+func (w *world) rule(o *order) string {
 	switch g := &w.game; {
 	case g.banned && o.player == "alice":
 		return "she is banned"
@@ -67,8 +69,6 @@ func (w *world) reason(o *order) string {
 		return "she has too little"
 	case o.burn && g.full:
 		return "her purse is full"
-	case o.burn && o.gold != g.burn, !o.burn && o.gold != g.mint:
-		return "another price"
 	default:
 		return ""
 	}
@@ -87,11 +87,11 @@ func (w *world) paid(o *order) {
 	if o.asked > 1 {
 		return
 	}
-	if gain := w.game.burn - o.gold; !o.burn && gain > 0 {
-		w.fault("pump", o.player, gain, "a mint for %d was signed while a burn pays %d", o.gold, w.game.burn)
+	if gain := w.pays() - o.gold; !o.burn && gain > 0 {
+		w.fault("pump", o.player, gain, "a mint for %d was signed while a burn pays %d", o.gold, w.pays())
 	}
-	if gain := o.gold - w.game.mint; o.burn && gain > 0 {
-		w.fault("pump", o.player, gain, "a burn for %d was signed while a mint costs %d", o.gold, w.game.mint)
+	if gain := o.gold - w.costs(); o.burn && gain > 0 {
+		w.fault("pump", o.player, gain, "a burn for %d was signed while a mint costs %d", o.gold, w.costs())
 	}
 }
 
@@ -110,6 +110,7 @@ func (w *world) settle() {
 	w.pass(14 * time.Hour)
 	w.close()
 	w.known()
+	w.pass(5 * time.Minute)
 	for range 4 {
 		w.obeys(heard)
 		w.pass(time.Hour)
@@ -192,7 +193,7 @@ func (w *world) totals() {
 		return
 	}
 	for _, f := range all.Findings {
-		if !w.pruned && !w.erased {
+		if !w.pruned && !w.erased && !w.books.blames {
 			w.fault("stays", "", 0, "%s: %s", f.Kind, f.Detail)
 		}
 	}
