@@ -28,19 +28,21 @@ func Advise(r *Report, now time.Time) Advice {
 	if o.Direction == ramp.Burn {
 		tell = tellBurn
 	}
+	refused := ""
+	if r.Refusal != nil {
+		refused = fmt.Sprintf("Its end was refused, %d times, the last time because: %s. ",
+			r.Refusal.Count, console.Quote(r.Refusal.Reason))
+	}
 	next := func(step NextStep, c *Candidate, do string) Advice {
-		a := Advice{Next: step, Do: do, Tell: tell}
+		a := Advice{Next: step, Do: refused + do, Tell: tell}
 		if c != nil {
 			a.Tx = &c.Hash
 		}
 		return a
 	}
-	if r.Refusal != nil {
+	if refused != "" && now.Sub(o.AcceptedAt) < maxDelay {
 		return next(NextCorrect, nil,
-			fmt.Sprintf("Its end was refused, %d times, the last time because: %s. "+
-				"Correct the cause. The next delivery ends the order, for 12 hours after the first; then "+
-				"finish it, "+
-				"or settle it in another way.", r.Refusal.Count, console.Quote(r.Refusal.Reason)))
+			"Correct the cause. The next delivery ends the order, for 12 hours after the first.")
 	}
 	if now.Sub(o.AcceptedAt) < maxDelay {
 		return next(NextWait, nil,
@@ -69,6 +71,10 @@ func Advise(r *Report, now time.Time) Advice {
 		if doubtful {
 			return next(NextAskService, c, "More than one transaction, amount or order fits. "+
 				"Ask which one is the order's, and finish it with that.")
+		}
+		if refused != "" {
+			return next(NextCorrect, c, "Correct the cause. Then finish the order with this transaction, which "+
+				"proves how it ended, or settle it in another way.")
 		}
 		return next(NextFinish, c, "This transaction proves how the order ended, and fits no other.")
 	}

@@ -38,6 +38,10 @@ func TestTheNextStep(t *testing.T) {
 	with := func(candidates ...support.Candidate) support.Report {
 		return support.Report{Order: waits, Candidates: candidates}
 	}
+	refused := func(r support.Report) support.Report {
+		r.Refusal = &ramp.Refusal{Count: 3, Reason: "the purse is full"}
+		return r
+	}
 	rows := 0
 	table, err := os.ReadFile("../docs/on-call.md")
 	require.NoError(t, err)
@@ -70,10 +74,18 @@ func TestTheNextStep(t *testing.T) {
 		{"", with(one(1)), accepted.Add(time.Hour), support.NextWait, 0},
 		{"", support.Report{Order: waits, Refusal: &ramp.Refusal{Count: 3, Reason: "the purse is full"}},
 			accepted.Add(time.Hour), support.NextCorrect, 0},
+		{"", refused(with(one(1))), later, support.NextCorrect, 1},
+		{"there is none", refused(with()), later, support.NextAbandon, 0}, // of which an abandon was refused once
+		{"one has ended another order", refused(with(one(1, endedOther))), later, support.NextOtherOrder, 1},
+		{"the chain cannot be read", refused(support.Report{Order: waits, Unread: "connection refused"}), later,
+			support.NextAskNode, 0},
 		{"", support.Report{Order: ramp.Order{State: ramp.OrderAbandoned}}, later, support.NextNothing, 0},
 	} {
 		advice := support.Advise(&c.report, c.at)
 		assert.Equal(t, c.next, advice.Next, c.row)
+		if c.report.Refusal != nil {
+			assert.Contains(t, advice.Do, "the purse is full", c.row)
+		}
 		if c.row != "" {
 			rows++
 			assert.Contains(t, string(table), "\n| "+c.row+" | ")
@@ -88,7 +100,7 @@ func TestTheNextStep(t *testing.T) {
 	}
 	_, list, _ := strings.Cut(string(table), "\n| the candidates | what to do | what happens |\n|---|---|---|\n")
 	list, _, _ = strings.Cut(list, "\n\n")
-	assert.Equal(t, strings.Count(list, "\n")+1, rows-3, "rows of the document; three are tried otherwise, too")
+	assert.Equal(t, strings.Count(list, "\n")+1, rows-6, "rows of the document; six are tried otherwise, too")
 }
 
 // What a player is told is true of the order, and names no other.

@@ -187,7 +187,7 @@ func (w *world) totals() {
 	if !right {
 		return
 	}
-	all, err := w.desk().Reconcile(ctx, w.books.begun, time.Time{})
+	all, err := w.reconciler().Reconcile(ctx, w.books.begun, time.Time{})
 	if err != nil {
 		w.fault("no books", "", 0, "%v", err)
 		return

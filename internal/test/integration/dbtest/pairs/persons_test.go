@@ -8,6 +8,7 @@ import (
 	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampbooks"
 	"github.com/token-ramp/ramp-go/support"
 )
 
@@ -27,6 +28,11 @@ var (
 
 func (w *world) desk() *support.Orders {
 	return must(support.New(support.Config{Store: w.store, Proof: w.proof(), ProjectID: w.game.project,
+		Products: w.books.sold, Books: w.reconciler(), Logger: slog.New(slog.NewJSONHandler(w.log, nil)), Now: w.now}))
+}
+
+func (w *world) reconciler() *rampbooks.Reconciler {
+	return must(rampbooks.New(rampbooks.Config{Store: w.store, Proof: w.proof(), ProjectID: w.game.project,
 		Products: w.books.sold, Journal: &w.books, Logger: slog.New(slog.NewJSONHandler(w.log, nil)), Now: w.now}))
 }
 
@@ -124,26 +130,26 @@ func (w *world) errs(what string) {
 
 // books are what a bookkeeper keeps: one period after another.
 type books struct {
-	sold     []support.Sold
-	entries  []support.Entry
+	sold     []rampbooks.Sold
+	entries  []rampbooks.Entry
 	begun    time.Time // of the first period
 	closed   time.Time // the end of the last one
 	ended    int       // orders, by the totals of all periods
 	unread   int       // periods whose books could not be made; they are in the next
-	findings []support.Finding
+	findings []rampbooks.Finding
 	blames   bool // they rightly have findings although all is right: a clock was wrong by more than 15 minutes
 }
 
-func (b *books) Add(_ context.Context, e support.Entry) error {
+func (b *books) Add(_ context.Context, e rampbooks.Entry) error {
 	b.entries = append(b.entries, e)
 	return nil
 }
 
-func (b *books) Entries(context.Context, time.Time) ([]support.Entry, error) { return b.entries, nil }
+func (b *books) Entries(context.Context, time.Time) ([]rampbooks.Entry, error) { return b.entries, nil }
 
 // close makes the books of the period since the last ones.
 func (w *world) close() {
-	made, err := w.desk().Reconcile(ctx, w.books.closed, time.Time{})
+	made, err := w.reconciler().Reconcile(ctx, w.books.closed, time.Time{})
 	if err != nil {
 		w.tell("  books: %v", err)
 		w.books.unread++
@@ -179,7 +185,7 @@ func (w *world) erase() {
 func (w *world) logged() *strings.Reader { return strings.NewReader(w.log.String()) }
 
 // fits reports whether a finding is about a player.
-func fits(f *support.Finding, o *order) bool {
-	return slices.ContainsFunc(f.Orders, func(of support.FoundOrder) bool { return of.UUID == o.id }) ||
-		slices.ContainsFunc(f.Events, func(e support.ChainEvent) bool { return o.tx != nil && e.TxHash == o.tx.hash })
+func fits(f *rampbooks.Finding, o *order) bool {
+	return slices.ContainsFunc(f.Orders, func(of rampbooks.FoundOrder) bool { return of.UUID == o.id }) ||
+		slices.ContainsFunc(f.Events, func(e rampbooks.ChainEvent) bool { return o.tx != nil && e.TxHash == o.tx.hash })
 }

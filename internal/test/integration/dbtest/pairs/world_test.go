@@ -19,8 +19,8 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampbooks"
 	"github.com/token-ramp/ramp-go/rampproof"
-	"github.com/token-ramp/ramp-go/support"
 )
 
 // The rules of the world:
@@ -105,7 +105,7 @@ func begin(t testing.TB, data database, now func() time.Time, sleep func(time.Du
 	w.game = game{price: price{mint: 100, burn: 100}, key: "key", project: "p", accounts: map[string]string{}}
 	w.service = service{key: "key"}
 	w.books.begun, w.books.closed = w.chain.begun, w.chain.begun
-	w.books.sold = support.Always(w.product())
+	w.books.sold = rampbooks.Always(w.product())
 	w.store = newStore(w)
 	w.servers = []*server{w.newServer(), w.newServer()}
 	for _, player := range []string{"alice", "bob"} {
