@@ -297,6 +297,13 @@ type Rejection struct {
 	Status int   // HTTP status; zero means that of [Reject]
 	Code   Code  // errorCode of the envelope
 	Err    error // the cause, or nil
+
+	// Repeats makes [HandlerConfig].Policy and [HandlerConfig].Wallet reject repeats, too. By default, a
+	// validate call passes although they reject it if it repeats an order that was accepted and waits: the
+	// player has paid, and the answer may have been lost. If such a repeat is rejected, its order
+	// goes on waiting, and the assets of a mint stay taken until its result comes, or until a person ends
+	// the order.
+	Repeats bool
 }
 
 // Error returns the code and the cause.
@@ -376,7 +383,7 @@ func gameRejection(err error, status int) *Rejection {
 	if !errors.As(err, &rejection) {
 		return internalError(err)
 	}
-	answer := &Rejection{Status: rejection.Status, Code: rejection.Code, Err: err}
+	answer := &Rejection{Status: rejection.Status, Code: rejection.Code, Err: err, Repeats: rejection.Repeats}
 	if answer.Status == 0 {
 		answer.Status = status
 	}

@@ -87,8 +87,9 @@ type HandlerConfig struct {
 	// before anything is signed or stored: may this player trade r.Tokens of r.Product? nil goes
 	// on, [Reject] rejects, and any other error answers 500. It must change nothing and not look at
 	// balances, because it is asked about repeats too. If the product of a repeated order is no
-	// longer sold, r.Product is empty and r.Tokens is 0. Let this repeat pass, because the player
-	// has paid. Whoever has the HMAC key chooses r.Intent.TargetCandidate and r.Digest, and Terms
+	// longer sold, r.Product is empty and r.Tokens is 0. A repeat of an order that was accepted and
+	// waits passes although Policy rejects it, because the player has paid; see [Rejection].Repeats.
+	// Whoever has the HMAC key chooses r.Intent.TargetCandidate and r.Digest, and Terms
 	// check neither. So Policy can reject an order that has a TargetCandidate, or whose Digest does
 	// not belong to its Intent. docs/security.md has an example.
 	Policy func(ctx context.Context, s Session, r *ValidateRequest) error
@@ -97,7 +98,8 @@ type HandlerConfig struct {
 	// Whoever has the HMAC key can name the wallet of another player, and claim what that player
 	// burns. Keep a table whose key is the wallet: the first account that names a wallet owns it,
 	// in all of the account's sessions. An account may own several wallets. Wallet may be asked
-	// again for the same order, and the order may still be rejected afterwards. If orders wait
+	// again for the same order, whose repeat passes as with Policy, and the order may still be
+	// rejected afterwards. If orders wait
 	// when you set Wallet for the first time, fill the table from them: docs/security.md has the
 	// statement. Required if Confirm is a proof; see [AnyWallet].
 	Wallet func(ctx context.Context, s Session, wallet common.Address) error

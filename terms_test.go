@@ -744,6 +744,49 @@ func placed(intent ramp.Intent) *ramp.ValidateRequest {
 	}
 }
 
+// The answer of an accepted order may have been lost. Its repeat passes although a rule has changed since: the
+// player has paid.
+func TestARepeatIsNotJudgedByTheRulesOfToday(t *testing.T) {
+	var rule error
+	var taken int
+	judges := map[string]func(c *ramp.HandlerConfig){
+		"Policy": func(c *ramp.HandlerConfig) {
+			c.Policy = func(context.Context, ramp.Session, *ramp.ValidateRequest) error { return rule }
+		},
+		"Wallet": func(c *ramp.HandlerConfig) {
+			c.Wallet = func(context.Context, ramp.Session, common.Address) error { return rule }
+		},
+	}
+	for name, judge := range judges {
+		rule, taken = nil, 0
+		key, signer := newCounting()
+		config := ramp.HandlerConfig{Players: &recorder{}, Terms: newTerms(swordProduct()), Signer: signer,
+			Store: &ramp.MemoryStore{Apply: func(context.Context, ramp.Step) error { taken++; return nil }}}
+		judge(&config)
+		service := newCaller(config)
+		validate := func(r *ramp.ValidateRequest) error {
+			return service.Validate(t.Context(), ramp.Session{ID: "session-1"}, r)
+		}
+		accepted, never := placed(mintOf(swordToken+" 1", "sword 1")), placed(mintOf(swordToken+" 1", "sword 1"))
+		require.NoError(t, validate(accepted), name)
+
+		rule = ramp.Reject("KYC_EXPIRED")
+		require.NoError(t, validate(accepted), name)
+		assert.EqualValues(t, 2, key.signed.Load(), name)
+		assertCode(t, validate(never), "KYC_EXPIRED")
+		other := *accepted
+		other.Digest = ramp.Digest{2}
+		assertCode(t, validate(&other), "KYC_EXPIRED") // it would be another order
+
+		rule = &ramp.Rejection{Code: "FROZEN", Repeats: true}
+		assertCode(t, validate(accepted), "FROZEN")
+		rule = errors.New("the database is down")
+		assertCode(t, validate(accepted), ramp.CodeInternal)
+		assert.EqualValues(t, 2, key.signed.Load(), name)
+		assert.Equal(t, 1, taken, name)
+	}
+}
+
 func TestNothingThatIsRejectedBeforehandReachesTheKeyOrTheStore(t *testing.T) {
 	key, signer := newCounting(t)
 	var applied []ramp.Step
@@ -846,7 +889,7 @@ func TestARepeatIsAnsweredAfterTheShopHasChanged(t *testing.T) {
 		assert.Len(t, asked, 2, name)
 	}
 	for _, no := range []*error{&policy, &wallet} {
-		*no = ramp.Reject("NO")
+		*no = &ramp.Rejection{Code: "NO", Repeats: true}
 		assertCode(t, service.Validate(t, t.Context(), session, paid), "NO")
 		*no = nil
 	}

@@ -197,28 +197,17 @@ func (h *Handler) answerValidate(ctx context.Context, header http.Header, body [
 	}, func(ctx context.Context, c *call) (any, error) {
 		accept := Accept(c.session, r, h.config.Now())
 		if unoffered != nil {
-			accept = repeatOnly(accept)
-			c.asked.ask("HandlerConfig.Store")
-			switch repeat, err := h.repeats(ctx, r.UUID, accept); {
-			case err != nil:
-				return nil, err
-			case !repeat:
-				return nil, gameRejection(unoffered, h.config.RejectStatus)
+			var err error
+			if accept, err = h.unlessRepeat(ctx, c, accept, unoffered); err != nil {
+				return nil, gameRejection(err, h.config.RejectStatus)
 			}
 		}
 		c.asked.ask("Players.Authenticate")
 		if err := h.config.Players.Authenticate(ctx, c.session); err != nil {
 			return nil, gameRejection(err, http.StatusUnauthorized)
 		}
-		if h.config.Policy != nil {
-			c.asked.ask("HandlerConfig.Policy")
-			if err := h.config.Policy(ctx, c.session, r); err != nil {
-				return nil, gameRejection(err, h.config.RejectStatus)
-			}
-		}
-		if h.config.Wallet != nil {
-			c.asked.ask("HandlerConfig.Wallet")
-			if err := h.config.Wallet(ctx, c.session, common.HexToAddress(r.UserAddress)); err != nil {
+		if err := h.askGame(ctx, c, r); err != nil {
+			if accept, err = h.unlessRepeat(ctx, c, accept, err); err != nil {
 				return nil, gameRejection(err, h.config.RejectStatus)
 			}
 		}
@@ -235,6 +224,43 @@ func (h *Handler) answerValidate(ctx context.Context, header http.Header, body [
 		}
 		return Approval{r.UserSig, signature}, nil
 	})
+}
+
+// askGame asks Policy and Wallet about a validate call.
+func (h *Handler) askGame(ctx context.Context, c *call, r *ValidateRequest) error {
+	if h.config.Policy != nil {
+		c.asked.ask("HandlerConfig.Policy")
+		if err := h.config.Policy(ctx, c.session, r); err != nil {
+			return err
+		}
+	}
+	if h.config.Wallet == nil {
+		return nil
+	}
+	c.asked.ask("HandlerConfig.Wallet")
+	return h.config.Wallet(ctx, c.session, common.HexToAddress(r.UserAddress))
+}
+
+// unlessRepeat returns why a call is rejected, unless the call repeats what was accepted and the
+// rejection does not cover repeats: the player has paid, so the rules of today do not judge it. The
+// transition that it returns opens no order.
+func (h *Handler) unlessRepeat(
+	ctx context.Context, c *call, accept Transition, rejected error,
+) (Transition, error) {
+	var rejection *Rejection
+	if !errors.As(rejected, &rejection) || rejection.Repeats {
+		return nil, rejected
+	}
+	accept = repeatOnly(accept)
+	c.asked.ask("HandlerConfig.Store")
+	switch repeat, err := h.repeats(ctx, c.op.UUID, accept); {
+	case err != nil:
+		return nil, err
+	case !repeat:
+		return nil, rejected
+	default:
+		return accept, nil
+	}
 }
 
 // warnUnlisted logs, for each asset of the terms, the first list that does not have it.
