@@ -152,8 +152,9 @@ type HandlerConfig struct {
 	//
 	//	session_id, uuid, direction, product, tx_hash
 	//	state, new, effect    of the order: new is false for a repeat, and effect is a text such as
-	//	                      "take -100 item_gold". After the loss of a database, a person can
-	//	                      correct balances from the records whose new is true
+	//	                      "take -100 item_gold"
+	//	order                 the order as it is stored, in its JSON form, also for a repeat. After the loss
+	//	                      of a database, Restore of package support stores it again
 	//	signed                the validator key was asked for a signature: sent if the call succeeded
 	//	error                 the cause of a failure
 	//	conflict              the field that contradicts the order
@@ -630,6 +631,9 @@ func (c *call) appendAttrs(attrs []slog.Attr, suppressed int64) []slog.Attr {
 		attrs = append(attrs, slog.Any("unreadable", &InvalidError{Fields: c.unreadable}))
 	}
 	add(c.stack != nil, slog.String("stack", string(c.stack)))
+	if op.Step != nil {
+		attrs = append(attrs, slog.Any("order", &op.Step.Order))
+	}
 	return append(attrs, slog.String("outcome", outcome))
 }
 

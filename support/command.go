@@ -36,6 +36,7 @@ type Command func(ctx context.Context, o *Orders, args []string, out io.Writer) 
 //	find TEXT       lists the orders of a UUID, a transaction, a wallet, a session or a player:
 //	                [Orders.Find]
 //	missing LOG...  lists what logs have and the store lacks: [Orders.Lost]
+//	restore LOG...  stores it again, after a backup was restored: [Orders.Restore]
 //	show UUID       shows an order and the transactions that may be its own: [Orders.Show]
 //	finish UUID     ends an order as its transaction ended: [Orders.Finish]
 //	finish -fitting lists the orders that the books mark as fitting, and with -yes ends them:
@@ -45,13 +46,13 @@ type Command func(ctx context.Context, o *Orders, args []string, out io.Writer) 
 // Ask each for its flags with -help.
 func NewCommand(name string, flags *flag.FlagSet) (Command, error) {
 	define, known := map[string]func(*flag.FlagSet) action{
-		"list": newList, "count": newCount, "find": newFind, "missing": newMissing, "show": newShow,
-		"finish": newFinish, "abandon": newAbandon,
+		"list": newList, "count": newCount, "find": newFind, "missing": newMissing,
+		"restore": newRestore, "show": newShow, "finish": newFinish, "abandon": newAbandon,
 	}[name]
 	if !known {
 		return nil,
-			fmt.Errorf("there is no command %q: use list, count, find, missing, show, finish or "+
-				"abandon", name)
+			fmt.Errorf("there is no command %q: use list, count, find, missing, restore, show, "+
+				"finish or abandon", name)
 	}
 	run := define(flags)
 	return func(ctx context.Context, o *Orders, args []string, out io.Writer) error {
@@ -197,26 +198,27 @@ func count(ctx context.Context, c call) error {
 	return table.Flush()
 }
 
-func newMissing(*flag.FlagSet) action {
-	return func(ctx context.Context, c call) error {
-		if len(c.Args) == 0 {
-			return errors.New("arguments are required, after the flags: the files of the logs")
-		}
-		return missing(ctx, c)
-	}
-}
+func newMissing(*flag.FlagSet) action { return missing }
 
-func missing(ctx context.Context, c call) error {
+// lost returns what the logs that the arguments name have, and the store lacks.
+func lost(ctx context.Context, c call) ([]Logged, error) {
+	if len(c.Args) == 0 {
+		return nil, errors.New("arguments are required, after the flags: the files of the logs")
+	}
 	var logs []io.Reader
 	for _, file := range c.Args {
 		log, err := os.Open(file)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		defer log.Close()
 		logs = append(logs, log)
 	}
-	lost, err := c.On.Lost(ctx, logs...)
+	return c.On.Lost(ctx, logs...)
+}
+
+func missing(ctx context.Context, c call) error {
+	lost, err := lost(ctx, c)
 	for _, l := range lost {
 		what := "waits again"
 		if l.Missing {
@@ -228,6 +230,22 @@ func missing(ctx context.Context, c call) error {
 			console.Quote(l.TxHash))
 	}
 	return err
+}
+
+func newRestore(flags *flag.FlagSet) action {
+	d := newDecision(flags)
+	evidenceFlags(flags, d)
+	return func(ctx context.Context, c call) error {
+		lost, unread := lost(ctx, c)
+		steps, failed := c.On.Restore(ctx, lost, *d) // goes on after an error, which names its order
+		for _, step := range steps {
+			if err := printStep(c.Out, step, nil); err != nil {
+				return err
+			}
+		}
+		_, err := fmt.Fprintf(c.Out, "orders that were lost: %d\n", len(lost))
+		return errors.Join(unread, failed, err)
+	}
 }
 
 func newShow(flags *flag.FlagSet) action {
@@ -357,6 +375,8 @@ func printStep(out io.Writer, step ramp.Step, err error) error {
 	switch {
 	case step.Settled():
 		moved = "the game has moved nothing, because it was settled in another way: " + step.Order.Settled
+	case !step.New && step.Order.State == ramp.OrderAccepted:
+		moved = "it was stored before, and nothing was moved"
 	case !step.New:
 		moved = "it had ended so before, and nothing was moved"
 	}

@@ -82,7 +82,7 @@ func (o *Orders) decide(ctx context.Context, done, failed string, id uuid.UUID, 
 	}
 	log.WarnContext(ctx, done, "session_id", step.Order.SessionID,
 		"direction", string(step.Order.Direction), "state", string(step.Order.State),
-		"tx_hash", step.Order.TxHash, "effect", step.Effect.String(), "new", step.New)
+		"tx_hash", step.Order.TxHash, "effect", step.Effect.String(), "new", step.New, "order", &step.Order)
 	return step, nil
 }
 

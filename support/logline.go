@@ -26,16 +26,39 @@ type Logged struct {
 	// Missing reports whether the store has no such order. Otherwise it has the order,
 	// but not its end.
 	Missing bool `json:"missing"`
+
+	// Order is the order as it was stored after that step, for [Orders.Restore], and Product is what it
+	// was about. Order is nil if no record has it, and Product is empty if the log lacks its first step.
+	Order   *ramp.Order `json:"order,omitempty"`
+	Product string      `json:"product,omitempty"`
 }
 
 // stepMessages are the messages of the records that name a step of an order.
-var stepMessages = []string{"ramp: call", "ramp: order finished", "ramp: order abandoned"}
+var stepMessages = []string{"ramp: call", "ramp: order finished", "ramp: order abandoned",
+	"ramp: order restored"}
 
 // stepRecord is a record that names a step of an order.
 type stepRecord struct {
 	Msg, Effect, Conflict string
 	New                   bool
+	Stored                loggedOrder `json:"order"` // which hides that of Logged
 	Logged
+}
+
+// loggedOrder is an order in a record. It is an object, or a text in a record of slog.TextHandler.
+type loggedOrder struct{ order *ramp.Order }
+
+// UnmarshalJSON reads either form. What is no order is none: the record says what else there was.
+func (l *loggedOrder) UnmarshalJSON(b []byte) error {
+	var text string
+	if json.Unmarshal(b, &text) == nil {
+		b = []byte(text)
+	}
+	order := new(ramp.Order)
+	if order.UnmarshalJSON(b) == nil {
+		l.order = order
+	}
+	return nil
 }
 
 // loggedSteps are the steps of an order.
@@ -55,8 +78,14 @@ func (l *loggedSteps) add(r *stepRecord) {
 		}
 		l.entered, l.Effects = slices.Insert(l.entered, at, r.State), slices.Insert(l.Effects, at, r.Effect)
 	}
+	if r.Product != "" {
+		l.Product = r.Product
+	}
 	if r.State != ramp.OrderAccepted || l.State == "" {
 		l.State, l.TxHash = r.State, r.TxHash
+	}
+	if o := r.Stored.order; o != nil && o.UUID == r.UUID && (o.State != ramp.OrderAccepted || l.Order == nil) {
+		l.Order = o
 	}
 }
 

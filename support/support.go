@@ -59,11 +59,11 @@ type Config struct {
 	// orders that the command finish -fitting ends. Leave it nil if no node is configured.
 	Books Books
 
-	// Logger gets one record per decision. If it succeeded, this is "ramp: order abandoned" or
-	// "ramp: order finished", with the attributes uuid, who, reason, session_id, direction, state,
-	// tx_hash, effect and new. If the game has moved nothing, it also has the attribute settled. If
-	// the decision failed, it is "ramp: order not abandoned" or "ramp: order not finished", with
-	// the cause. The default is [slog.Default].
+	// Logger gets one record per decision. If it succeeded, this is "ramp: order abandoned",
+	// "ramp: order finished" or "ramp: order restored", with the attributes uuid, who, reason, session_id,
+	// direction, state, tx_hash, effect, new, and order, which is the order in its JSON form. If the game has moved nothing, it also has the attribute settled. If
+	// the decision failed, it is "ramp: order not abandoned", "ramp: order not finished" or
+	// "ramp: order not restored", with the cause. The default is [slog.Default].
 	Logger *slog.Logger
 
 	// Now is the clock of Order.FinishedAt and of the age of orders. The default is [time.Now].

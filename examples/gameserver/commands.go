@@ -75,7 +75,7 @@ func runCommand(ctx context.Context, name string, args []string, getenv func(str
 	}
 	s.anyFailure = s.anyFailure || name == "reconcile" // which ends no order
 	var proof *rampproof.Proof
-	if slices.Contains([]string{"show", "finish", "abandon", "reconcile"}, name) {
+	if slices.Contains([]string{"show", "finish", "abandon", "restore", "reconcile"}, name) {
 		if proof, err = s.proof(getenv("RAMP_RPC_URL"), log, ramp.Observer{}); err != nil {
 			return err
 		}
@@ -83,7 +83,7 @@ func runCommand(ctx context.Context, name string, args []string, getenv func(str
 	switch {
 	case name == "reconcile" && s.token == (common.Address{}):
 		return errors.New("-token is required: the orders are compared with its events")
-	case proof == nil && (name == "finish" || name == "reconcile"):
+	case proof == nil && slices.Contains([]string{"finish", "restore", "reconcile"}, name):
 		return fmt.Errorf("RAMP_RPC_URL and -chain-id are required: %s reads the chain", name)
 	}
 	if books != nil {

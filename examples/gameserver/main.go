@@ -22,7 +22,7 @@
 // To inspect orders whose result does not arrive, to end them, and to compare the books
 // with the chain, use
 //
-//	gameserver orders list|find|count|conflicts|resolve|decisions|missing|show|finish|abandon|prune|erase
+//	gameserver orders list|find|count|conflicts|resolve|decisions|missing|restore|show|finish|abandon|prune|erase
 //	gameserver orders decide|entries
 //	gameserver reconcile
 //

@@ -1,0 +1,91 @@
+package support_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest"
+	"github.com/token-ramp/ramp-go/support"
+)
+
+// A backup that is older than every order is restored. The log has what they were, so each ends as it had ended,
+// and the player has what they had.
+func TestRestoreStoresAgainWhatTheLogHas(t *testing.T) {
+	s := newStudio(t)
+	decided := support.Decision{Who: "carol", Reason: "case 17"}
+	orders := map[string]uuid.UUID{
+		"a mint":               s.mint(t),
+		"a mint that failed":   s.mint(t, ramptest.TransactionFails()),
+		"a burn":               s.place(t, s.service.Burn).UUID,
+		"a mint that waits":    s.mint(t, ramptest.StaysPending()),
+		"an abandoned mint":    s.mint(t, ramptest.StaysPending()),
+		"a mint that is ended": s.mint(t, ramptest.ResultNever()),
+	}
+	s.service.Advance(14 * time.Hour)
+	report, err := s.backoffice.Show(t.Context(), orders["a mint that is ended"])
+	require.NoError(t, err)
+	_, err = s.backoffice.Finish(t.Context(), orders["a mint that is ended"], *report.Advice.Tx, decided)
+	require.NoError(t, err)
+	_, err = s.backoffice.Abandon(t.Context(), orders["an abandoned mint"], decided)
+	require.NoError(t, err)
+	before, gold, log := map[string]ramp.Order{}, s.gold, s.calls.String()+s.log.String()
+	for name, id := range orders {
+		before[name], err = s.store.Order(t.Context(), id)
+		require.NoError(t, err, name)
+	}
+
+	s.store, s.gold = newLedger(t, s.apply), 1000
+	s.support()
+	for range 2 {
+		lost, err := s.backoffice.Lost(t.Context(), strings.NewReader(log))
+		require.NoError(t, err)
+		steps, err := s.backoffice.Restore(t.Context(), lost, decided)
+		require.NoError(t, err)
+		for _, l := range lost {
+			assert.True(t, slices.ContainsFunc(steps, func(s ramp.Step) bool {
+				return s.Order.UUID == l.UUID && s.Order.State == l.State
+			}), l.State)
+		}
+	}
+	assert.Equal(t, gold, s.gold)
+	for name, id := range orders {
+		after, err := s.store.Order(t.Context(), id)
+		require.NoError(t, err, name)
+		was := before[name]
+		was.Reason, was.FinishedAt = after.Reason, after.FinishedAt // a person has ended it now
+		assert.True(t, was.Equal(after), "%s: %+v, and was %+v", name, after, was)
+		assert.Equal(t, after.State != ramp.OrderAccepted, after.Reason == "carol: case 17", name)
+	}
+	assert.Contains(t, s.log.String(), "ramp: order restored")
+}
+
+// What cannot be restored is said, and nothing moves.
+func TestWhatIsNotRestored(t *testing.T) {
+	s := newStudio(t)
+	s.mint(t)
+	lost := func() support.Logged {
+		s.store = newLedger(t, s.apply)
+		s.support()
+		list, err := s.backoffice.Lost(t.Context(), strings.NewReader(s.calls.String()))
+		require.NoError(t, err)
+		require.NotEmpty(t, list)
+		return list[0]
+	}
+	for want, change := range map[string]func(l *support.Logged){
+		"no record of the logs has the order": func(l *support.Logged) { l.Order = nil },
+		"mainnet, and not testnet":            func(l *support.Logged) { l.Order.Network = ramp.Mainnet },
+		"the log does not say how it ended":   func(l *support.Logged) { l.State = "" },
+	} {
+		l := lost()
+		change(&l)
+		_, err := s.backoffice.Restore(t.Context(), []support.Logged{l}, support.Decision{Who: "carol", Reason: "case 17"})
+		assert.ErrorContains(t, err, want)
+	}
+}
