@@ -3,12 +3,8 @@ package pairs
 import (
 	"database/sql"
 	"maps"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-
-	ramp "github.com/token-ramp/ramp-go"
 )
 
 // backup is a dump of the database, with what the game knew then.
@@ -41,9 +37,8 @@ func (w *world) backUp() {
 	w.backups = append(w.backups, b)
 }
 
-// restore stops the servers, brings back a backup, and does what docs/restore.md says. The service repeats the
-// calls of what is missing, or does not.
-func (w *world) restore(b *backup, repeats bool) {
+// restore stops the servers, brings back a backup, and does what docs/restore.md says.
+func (w *world) restore(b *backup) {
 	w.taking <- true
 	tx, err := w.db.Begin()
 	w.check(err)
@@ -57,30 +52,7 @@ func (w *world) restore(b *backup, repeats bool) {
 	<-w.taking
 	w.game.accounts, w.game.trades = maps.Clone(b.accounts), slices.Clone(b.trades)
 	w.restored = true
-
-	lost, err := w.desk().Lost(ctx, w.logged())
-	if err != nil {
-		w.fault("unread log", "", 0, "%v", err)
-	}
-	for _, l := range lost {
-		o := w.of(l.UUID)
-		o.decided = true
-		w.tell("  missing: %s %s, it %s: %v", o.id.String()[:4], o.player, l.State, l.Effects)
-		switch {
-		case l.Missing && (repeats || l.State == ramp.OrderAccepted):
-			w.callsAgain(o)
-		case l.Missing:
-			w.byHand(o, l.Effects)
-		case l.State == ramp.OrderAbandoned:
-			if _, err := w.desk().Abandon(ctx, o.id, early); err != nil {
-				w.tell("  abandon again: %v", err)
-			}
-		case o.tx != nil:
-			if _, err := w.desk().Finish(ctx, o.id, o.tx.hash, who); err != nil {
-				w.tell("  finish again: %v", err)
-			}
-		}
-	}
+	w.repair()
 }
 
 func (w *world) write(tx *sql.Tx, query string, args ...any) {
@@ -88,35 +60,39 @@ func (w *world) write(tx *sql.Tx, query string, args ...any) {
 	w.check(err)
 }
 
-// callsAgain: the service sends validate and then the result again, three times at most.
-func (w *world) callsAgain(o *order) {
+// repair stores again what the logs have. If a player has too little now for what a mint had taken, the game lends
+// it. What is not restored for another reason is tried again later.
+func (w *world) repair() {
 	for range 3 {
-		w.repeatValidate(o)
-		if w.chain.has(o.tx) {
-			o.heard = false
-			w.repeatResult(o)
+		lost, err := w.desk().Lost(ctx, strings.NewReader(w.log.String()))
+		if err != nil {
+			w.fault("unread log", "", 0, "%v", err)
 		}
-		if o.heard || o.tx == nil {
+		_, err = w.desk().Restore(ctx, lost, who)
+		for _, l := range lost {
+			o := w.of(l.UUID)
+			o.decided = true
+			w.tell("  missing: %s of %s, it %s: %v", o.direction(), o.player, l.State, l.Effects)
+			if err != nil && strings.Contains(err.Error(), "INVALID_BALANCE") {
+				w.trade("", w.game.accounts[o.player], o.gold)
+			}
+		}
+		if err == nil {
 			return
 		}
+		w.tell("  restore: %v", err)
 	}
 }
 
-var effect = regexp.MustCompile(`^(take|give back|grant) ([+-]\d+) gold$`)
-
-// byHand moves what `missing` lists.
-func (w *world) byHand(o *order, effects []string) {
-	for _, e := range effects {
-		if e == "nothing" {
-			continue
+// resend: after the backup was restored and repaired, the service sends the calls of all orders once more.
+func (w *world) resend() {
+	w.each(asked, func(o *order) {
+		if o.closed {
+			return
 		}
-		m := effect.FindStringSubmatch(e)
-		if m == nil {
-			w.t.Fatalf("effect %q", e)
+		w.repeatValidate(o)
+		if w.chain.has(o.tx) {
+			w.repeatResult(o)
 		}
-		n, err := strconv.ParseInt(m[2], 10, 64)
-		w.check(err)
-		w.exec("UPDATE balances SET gold = gold + ? WHERE player = ?", n, w.game.accounts[o.player])
-	}
-	o.heard, o.over, o.closed = true, true, true // the service must not repeat these calls
+	})
 }

@@ -66,10 +66,10 @@ var events = []event{
 	{"old mints are pruned", func(w *world) { w.pass(8 * day); w.prune() }, nil},
 	{"alice is erased", func(w *world) { w.pass(8 * day); w.erase() }, nil},
 	{"a month is closed", (*world).close, nil},
-	{"the first backup is restored", func(w *world) { w.restore(w.backups[0], true) }, nil},
-	{"the last backup is restored", func(w *world) { w.restore(w.backups[len(w.backups)-1], true) }, nil},
-	{"the first backup is restored by hand", func(w *world) { w.restore(w.backups[0], false) }, nil},
-	{"the last backup is restored by hand", func(w *world) { w.restore(w.backups[len(w.backups)-1], false) }, nil},
+	{"the first backup is restored", func(w *world) { w.restore(w.backups[0]) }, nil},
+	{"the last backup is restored", func(w *world) { w.restore(w.backups[len(w.backups)-1]) }, nil},
+	{"the first backup is restored, and the service sends all again",
+		func(w *world) { w.restore(w.backups[0]); w.resend() }, nil},
 
 	// The chain and its node.
 	{"the chain stands still", func(w *world) { w.chain.stop(); w.pass(14 * time.Hour) }, (*world).lives},
@@ -104,7 +104,7 @@ var core = []string{
 	"the price goes up", "a KYC ends", "a deployment", "a purse is full",
 	"a person obeys after 14 hours", "a person obeys, and the service is silent", "a person takes another's hash",
 	"a person abandons after 14 hours", "old mints are pruned", "alice is erased", "a month is closed",
-	"the first backup is restored", "the first backup is restored by hand",
+	"the first backup is restored", "the first backup is restored, and the service sends all again",
 	"the chain stands still", "the chain goes on", "the node lags", "the answer of a COMMIT is lost", "a write fails",
 }
 
@@ -112,7 +112,7 @@ var core = []string{
 var dozen = []string{
 	"repeats its last call", "never sends a result", "alice closes the page", "alice mints again",
 	"alice mints again, and it fails", "a KYC ends", "a person obeys after 14 hours",
-	"a person abandons after 14 hours", "the first backup is restored", "the first backup is restored by hand",
+	"a person abandons after 14 hours", "the first backup is restored", "the last backup is restored",
 	"the chain stands still", "the answer of a COMMIT is lost",
 }
 

@@ -98,6 +98,7 @@ func (w *world) paid(o *order) {
 // settle lets the world come to rest, and judges it.
 func (w *world) settle() {
 	w.heal()
+	w.others()
 	w.pass(time.Minute)
 	for range 2 { // what a late repeat has signed, too
 		for _, o := range w.orders {
@@ -112,6 +113,9 @@ func (w *world) settle() {
 	w.known()
 	w.pass(5 * time.Minute)
 	for range 4 {
+		if w.restored {
+			w.repair()
+		}
 		w.obeys(heard)
 		w.pass(time.Hour)
 	}

@@ -179,6 +179,9 @@ func (s *stage) singly(t *testing.T, found *findings, jobs []job) {
 		found.learn(p)
 	}
 	t.Logf("alone: %d scenes in %v", len(list), time.Since(begun).Round(time.Second))
+	for _, f := range found.sorted() {
+		t.Logf("%d × %s: %s", f.count, f.key(), f.scene)
+	}
 }
 
 // together plays several events in each scene.
@@ -194,7 +197,10 @@ func (s *stage) together(t *testing.T, found *findings, jobs []job) {
 			}
 		}
 		if os.Getenv("PAIRS_PROGRESS") != "" {
-			fmt.Fprintf(os.Stderr, "%d of %d scenes, %v, %d findings\n", n, len(jobs), time.Since(begun), len(found.found))
+			fmt.Fprintf(os.Stderr, "%d of %d scenes, %v\n", n, len(jobs), time.Since(begun).Round(time.Second))
+			for _, f := range found.sorted() {
+				fmt.Fprintf(os.Stderr, "%d × %s: %s\n", f.count, f.key(), f.scene)
+			}
 		}
 	}
 	for _, p := range shown {

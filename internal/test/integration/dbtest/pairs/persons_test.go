@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"slices"
-	"strings"
 	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
@@ -180,9 +179,6 @@ func (w *world) erase() {
 	w.erased = true
 	w.tell("  erased: %d, %v", n, err)
 }
-
-// logged is what `missing` reads: all logs.
-func (w *world) logged() *strings.Reader { return strings.NewReader(w.log.String()) }
 
 // fits reports whether a finding is about a player.
 func fits(f *rampbooks.Finding, o *order) bool {

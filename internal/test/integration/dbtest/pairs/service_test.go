@@ -192,6 +192,13 @@ func (w *world) deliverAll() (open bool) {
 	return open
 }
 
+func (o *order) direction() string {
+	if o.burn {
+		return "burn"
+	}
+	return "mint"
+}
+
 // value is what a success moves.
 func (o *order) value() int64 {
 	if o.burn {

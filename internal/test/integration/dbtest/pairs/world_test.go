@@ -49,7 +49,8 @@ type world struct {
 	books   books
 	backups []*backup
 	orders  []*order
-	again   func() // the last call of the service
+	again   func()    // the last call of the service
+	traded  time.Time // when bob has last traded
 
 	inside map[string]func() // what happens once within the next call
 	taking chan bool         // one transaction writes at a time; SQLite would wait outside of a bubble's clock
@@ -114,18 +115,27 @@ func begin(t testing.TB, data database, now func() time.Time, sleep func(time.Du
 		w.exec("INSERT INTO sessions (session, player) VALUES (?, ?)", player, player)
 	}
 	w.sleep(time.Minute)
-	for _, burn := range []bool{false, true} {
-		o := w.page("bob", burn)
-		w.validate(o)
-		w.mined(o)
-		w.deliver(o)
-	}
+	w.others()
 	if len(w.faults) > 0 || !w.orders[0].heard || !w.orders[1].heard {
 		t.Fatalf("bob's orders: %v\n%s", w.faults, w.log)
 	}
 	w.sleep(time.Minute)
 	w.again = nil
 	return w
+}
+
+// others: bob mints and burns, if he has not for a day.
+func (w *world) others() {
+	if w.now().Before(w.traded.Add(day)) {
+		return
+	}
+	w.traded = w.now()
+	for _, burn := range []bool{false, true} {
+		o := w.page("bob", burn)
+		w.validate(o)
+		w.mined(o)
+		w.deliver(o)
+	}
 }
 
 // seed is a world after begin, with which others begin.
