@@ -21,32 +21,31 @@ func TestRestoreStoresAgainWhatTheLogHas(t *testing.T) {
 	s := newStudio(t)
 	decided := support.Decision{Who: "carol", Reason: "case 17"}
 	orders := map[string]uuid.UUID{
-		"a mint":               s.mint(t),
-		"a mint that failed":   s.mint(t, ramptest.TransactionFails()),
-		"a burn":               s.place(t, s.service.Burn).UUID,
-		"a mint that waits":    s.mint(t, ramptest.StaysPending()),
-		"an abandoned mint":    s.mint(t, ramptest.StaysPending()),
-		"a mint that is ended": s.mint(t, ramptest.ResultNever()),
+		"a mint":               s.Mint(t),
+		"a mint that failed":   s.Mint(t, ramptest.TransactionFails()),
+		"a burn":               s.Place(t, s.Service.Burn).UUID,
+		"a mint that waits":    s.Mint(t, ramptest.StaysPending()),
+		"an abandoned mint":    s.Mint(t, ramptest.StaysPending()),
+		"a mint that is ended": s.Mint(t, ramptest.ResultNever()),
 	}
-	s.service.Advance(14 * time.Hour)
-	report, err := s.backoffice.Show(t.Context(), orders["a mint that is ended"])
+	s.Service.Advance(14 * time.Hour)
+	report, err := s.Show(t.Context(), orders["a mint that is ended"])
 	require.NoError(t, err)
-	_, err = s.backoffice.Finish(t.Context(), orders["a mint that is ended"], *report.Advice.Tx, decided)
+	_, err = s.Finish(t.Context(), orders["a mint that is ended"], *report.Advice.Tx, decided)
 	require.NoError(t, err)
-	_, err = s.backoffice.Abandon(t.Context(), orders["an abandoned mint"], decided)
+	_, err = s.Abandon(t.Context(), orders["an abandoned mint"], decided)
 	require.NoError(t, err)
-	before, gold, log := map[string]ramp.Order{}, s.gold, s.calls.String()+s.log.String()
+	before, gold, log := map[string]ramp.Order{}, s.Gold, s.Calls.String()+s.Log.String()
 	for name, id := range orders {
-		before[name], err = s.store.Order(t.Context(), id)
+		before[name], err = s.Store.Order(t.Context(), id)
 		require.NoError(t, err, name)
 	}
 
-	s.store, s.gold = newLedger(t, s.apply), 1000
-	s.support()
+	s.Lose(t, 1000)
 	for range 2 {
-		lost, err := s.backoffice.Lost(t.Context(), strings.NewReader(log))
+		lost, err := s.Lost(t.Context(), strings.NewReader(log))
 		require.NoError(t, err)
-		steps, err := s.backoffice.Restore(t.Context(), lost, decided)
+		steps, err := s.Restore(t.Context(), lost, decided)
 		require.NoError(t, err)
 		for _, l := range lost {
 			assert.True(t, slices.ContainsFunc(steps, func(s ramp.Step) bool {
@@ -54,26 +53,25 @@ func TestRestoreStoresAgainWhatTheLogHas(t *testing.T) {
 			}), l.State)
 		}
 	}
-	assert.Equal(t, gold, s.gold)
+	assert.Equal(t, gold, s.Gold)
 	for name, id := range orders {
-		after, err := s.store.Order(t.Context(), id)
+		after, err := s.Store.Order(t.Context(), id)
 		require.NoError(t, err, name)
 		was := before[name]
 		was.Reason, was.FinishedAt = after.Reason, after.FinishedAt // a person has ended it now
 		assert.True(t, was.Equal(after), "%s: %+v, and was %+v", name, after, was)
 		assert.Equal(t, after.State != ramp.OrderAccepted, after.Reason == "carol: case 17", name)
 	}
-	assert.Contains(t, s.log.String(), "ramp: order restored")
+	assert.Contains(t, s.Log.String(), "ramp: order restored")
 }
 
 // What cannot be restored is said, and nothing moves.
 func TestWhatIsNotRestored(t *testing.T) {
 	s := newStudio(t)
-	s.mint(t)
+	s.Mint(t)
 	lost := func() support.Logged {
-		s.store = newLedger(t, s.apply)
-		s.support()
-		list, err := s.backoffice.Lost(t.Context(), strings.NewReader(s.calls.String()))
+		s.Lose(t, 1000)
+		list, err := s.Lost(t.Context(), strings.NewReader(s.Calls.String()))
 		require.NoError(t, err)
 		require.NotEmpty(t, list)
 		return list[0]
@@ -85,7 +83,7 @@ func TestWhatIsNotRestored(t *testing.T) {
 	} {
 		l := lost()
 		change(&l)
-		_, err := s.backoffice.Restore(t.Context(), []support.Logged{l}, support.Decision{Who: "carol", Reason: "case 17"})
+		_, err := s.Restore(t.Context(), []support.Logged{l}, support.Decision{Who: "carol", Reason: "case 17"})
 		assert.ErrorContains(t, err, want)
 	}
 }

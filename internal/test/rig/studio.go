@@ -27,7 +27,8 @@ type Studio struct {
 	Service *ramptest.Service
 	Client  *ramp.Client
 	key     ramp.HMACKey
-	Log     bytes.Buffer
+	Log     bytes.Buffer // of the back office
+	Calls   bytes.Buffer // of the handler
 
 	Session string // of the next order
 
@@ -92,12 +93,18 @@ func (s *Studio) Open(t *testing.T, blockTime time.Duration) {
 	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: s, Store: s.Store,
 		Key:    s.key,
 		Signer: signer, OnConflict: s.conflict,
-		Now: s.Service.Now, Logger: Quiet}))
+		Now: s.Service.Now, Logger: slog.New(slog.NewJSONHandler(&s.Calls, nil))}))
 	s.Service.SetHandler(handler)
 	s.Client = ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: s.Service.URL(), Key: s.key,
 		HTTPClient: s.Service.Client()}))
 	s.Chain = ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: s.Service.RPCURL(ramp.Testnet), ChainID: 7002,
 		HTTPClient: s.Service.Client(), Retries: -1}))
+}
+
+// Lose loses every order, and gives the players what they had at first.
+func (s *Studio) Lose(t *testing.T, gold int64) {
+	s.Store, s.Gold = NewStore(t, s.apply), gold
+	s.OpenOffice()
 }
 
 // Mint starts a mint, and lets an hour pass.

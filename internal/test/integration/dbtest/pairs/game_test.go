@@ -100,7 +100,7 @@ func (w *world) reprice(mint, burn int64, servers ...*server) {
 	former.until = w.now().Add(5 * time.Minute)
 	w.game.formers = append(w.game.formers, former)
 	w.books.sold[len(w.books.sold)-1].To = former.until
-	w.books.sold = append(w.books.sold, rampbooks.Sold{Product: w.product(), From: w.now()})
+	w.books.sold = append(w.books.sold, rampbooks.Offer{Product: w.product(), From: w.now()})
 }
 
 // costs is what a mint costs now, and pays is what a burn pays. While a former price counts, it is the one that is

@@ -129,7 +129,7 @@ func (w *world) errs(what string) {
 
 // books are what a bookkeeper keeps: one period after another.
 type books struct {
-	sold     []rampbooks.Sold
+	sold     []rampbooks.Offer
 	entries  []rampbooks.Entry
 	begun    time.Time // of the first period
 	closed   time.Time // the end of the last one
