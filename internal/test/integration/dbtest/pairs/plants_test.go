@@ -18,22 +18,22 @@ type planted struct {
 
 var plants = []planted{
 	// What keeps a person from a mistake.
-	{"abandon does not wait", "support/decision.go",
+	{"abandon does not wait", "support/abandon.go",
 		"!until.After(o.config.Now()) || d.Early {", "true {"},
-	{"abandon sees no transaction", "support/decision.go",
+	{"abandon sees no transaction", "support/abandon.go",
 		`c.Objection != "" && !d.AgainstEvidence`, `c.Objection == "no"`},
-	{"abandon believes an incomplete search", "support/decision.go",
+	{"abandon believes an incomplete search", "support/abandon.go",
 		`if report.Incomplete != "" {`, `if report.Incomplete == "no" {`},
-	{"abandon believes a node that is down", "support/decision.go",
+	{"abandon believes a node that is down", "support/abandon.go",
 		"	case err != nil:\n		return err\n	}\n	for _, c := range report.Candidates {",
 		"	}\n	for _, c := range report.Candidates {"},
 	{"abandon moves nothing", "order.go",
 		"d == Mint && (entered == OrderFailed || entered == OrderAbandoned)", "d == Mint && entered == OrderFailed"},
-	{"finish does not look for another mint", "support/decision.go",
+	{"finish does not look for another mint", "support/finish.go",
 		"if isMint && result.Outcome() == ramp.OrderFailed {", "if isMint && result.Outcome() == \"\" {"},
-	{"finish proves nothing", "support/decision.go",
+	{"finish proves nothing", "support/finish.go",
 		"if unproven != nil && !d.AgainstEvidence {", "if unproven != nil && d.Who == \"\" {"},
-	{"finish takes an older transaction", "support/decision.go",
+	{"finish takes an older transaction", "support/finish.go",
 		"if unproven == nil && age > skew {", "if unproven == nil && age > 100*maxDelay {"},
 	{"a refusal hides the table of Advise", "support/advice.go",
 		`if refused != "" && now.Sub(o.AcceptedAt) < maxDelay {`, `if refused != "" {`},
@@ -57,8 +57,8 @@ var plants = []planted{
 		"if r.Outcome() == ramp.OrderFailed {", "if r.Outcome() == \"\" {"},
 	{"a grant is not rehearsed", "rampsql/store.go",
 		"if err := s.tryGrant(ctx, t.tx(), &step); err != nil || !commit {", "if !commit {"},
-	{"one transaction ends two orders", "rampsql/store.go",
-		"tx_hash = NULLIF($3, '')", "tx_hash = NULLIF($3, $3)"},
+	{"one transaction ends two orders", "rampsql/schema/sqlite.sql",
+		"CREATE UNIQUE INDEX IF NOT EXISTS ramp_orders_tx_hash", "CREATE INDEX IF NOT EXISTS ramp_orders_tx_hash"},
 
 	// What a person knows afterwards.
 	{"a restored order has not ended", "support/restore.go",
@@ -104,7 +104,7 @@ func TestPlants(t *testing.T) {
 			continue
 		}
 		dir := t.TempDir()
-		copied, overlay := filepath.Join(dir, "copy.go"), filepath.Join(dir, "overlay.json")
+		copied, overlay := filepath.Join(dir, "copy"+filepath.Ext(p.file)), filepath.Join(dir, "overlay.json")
 		text := must(json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(root(t), p.file): copied}}))
 		if err := os.WriteFile(copied, []byte(p.apply(t, root(t))), 0o600); err != nil {
 			t.Fatal(err)

@@ -14,11 +14,6 @@ type red struct {
 	issue string
 }
 
-const (
-	evidence = "What a list, a clock and a copy prove"
-	long     = "A million orders, many shards, any day"
-)
-
 // reds are all that is known. Whoever mends one deletes it here.
 var reds = []red{}
 
