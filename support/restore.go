@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 
@@ -24,10 +25,17 @@ import (
 // little: settle that with the player first. If an order was opened, and its end failed, it waits: correct the
 // cause and restore it again, or end it as any other order.
 //
+// A mint that DeleteFinished of rampsql.Store has deleted is missing, too, and would be taken again. So what had
+// ended is restored only if the store has an older order of its direction that has ended: whoever deletes, deletes
+// the older ones first. [Decision].AgainstEvidence overrides that.
+//
 // Restoring again changes nothing. Once an order is stored, the service may send its calls again: they are
 // repeats.
 func (o *Orders) Restore(ctx context.Context, lost []Logged, d Decision) (steps []ramp.Step, failed error) {
-	first := slices.Clone(lost)
+	first, err := o.notDeleted(ctx, lost, d)
+	if err != nil {
+		failed = err
+	}
 	slices.SortStableFunc(first, func(x, y Logged) int {
 		rank := map[ramp.OrderState]int{ramp.OrderSucceeded: -1}
 		return cmp.Compare(rank[x.State], rank[y.State])
@@ -45,6 +53,44 @@ func (o *Orders) Restore(ctx context.Context, lost []Logged, d Decision) (steps 
 		}
 	}
 	return steps, failed
+}
+
+// notDeleted returns the lost orders that were not deleted since, and an error for each of the others.
+func (o *Orders) notDeleted(ctx context.Context, lost []Logged, d Decision) (rest []Logged, failed error) {
+	store, err := o.lister()
+	if err != nil || d.AgainstEvidence { // what lists no orders deletes none
+		return slices.Clone(lost), nil
+	}
+	older := map[ramp.Direction]time.Time{}
+	page := ramp.OrderPage{Limit: 1000}
+	for len(older) < 2 {
+		ended, err := store.Ended(ctx, time.Time{}, o.config.Now(), page)
+		if len(ended) == 0 {
+			if err != nil {
+				return nil, err
+			}
+			break
+		}
+		for _, order := range ended {
+			if _, known := older[order.Direction]; !known {
+				older[order.Direction] = order.FinishedAt
+			}
+		}
+		page.After = ended[len(ended)-1]
+	}
+	for _, l := range lost {
+		if l.Missing && l.State != ramp.OrderAccepted && l.Order != nil {
+			oldest, known := older[l.Order.Direction]
+			if !known || !oldest.Before(l.Order.FinishedAt) {
+				failed = errors.Join(failed, fmt.Errorf("ramp: order %s: it may have been deleted, and not lost: the "+
+					"store has no older %s that has ended: if nothing was deleted, restore it against the evidence",
+					l.UUID, l.Order.Direction))
+				continue
+			}
+		}
+		rest = append(rest, l)
+	}
+	return rest, failed
 }
 
 // endAgain ends an order as it had ended. The step is empty if it had not.

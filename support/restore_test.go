@@ -1,6 +1,7 @@
 package support_test
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +20,8 @@ import (
 // and the player has what they had.
 func TestRestoreStoresAgainWhatTheLogHas(t *testing.T) {
 	s := newStudio(t)
+	s.Witness(t)
+	older := slices.Collect(maps.Values(s.Store.Orders))
 	decided := support.Decision{Who: "carol", Reason: "case 17"}
 	orders := map[string]uuid.UUID{
 		"a mint":               s.Mint(t),
@@ -41,7 +44,7 @@ func TestRestoreStoresAgainWhatTheLogHas(t *testing.T) {
 		require.NoError(t, err, name)
 	}
 
-	s.Lose(t, 1000)
+	s.Lose(t, 1000, older...)
 	for range 2 {
 		lost, err := s.Lost(t.Context(), strings.NewReader(log))
 		require.NoError(t, err)
@@ -68,9 +71,11 @@ func TestRestoreStoresAgainWhatTheLogHas(t *testing.T) {
 // What cannot be restored is said, and nothing moves.
 func TestWhatIsNotRestored(t *testing.T) {
 	s := newStudio(t)
+	s.Witness(t)
+	older := slices.Collect(maps.Values(s.Store.Orders))
 	s.Mint(t)
 	lost := func() support.Logged {
-		s.Lose(t, 1000)
+		s.Lose(t, 1000, older...)
 		list, err := s.Lost(t.Context(), strings.NewReader(s.Calls.String()))
 		require.NoError(t, err)
 		require.NotEmpty(t, list)
@@ -86,4 +91,29 @@ func TestWhatIsNotRestored(t *testing.T) {
 		_, err := s.Restore(t.Context(), []support.Logged{l}, support.Decision{Who: "carol", Reason: "case 17"})
 		assert.ErrorContains(t, err, want)
 	}
+}
+
+// A mint that was deleted is missing, too. The logs have it still, and it must not be taken again.
+func TestWhatWasDeletedIsNotRestored(t *testing.T) {
+	s := newStudio(t)
+	s.Mint(t)
+	s.Service.Advance(8 * 24 * time.Hour)
+	newer, err := s.Store.Order(t.Context(), s.Mint(t))
+	require.NoError(t, err)
+	gold := s.Gold
+	s.Lose(t, gold, newer) // as DeleteFinished does, when it deletes all that ended a week ago
+	lost, err := s.Lost(t.Context(), strings.NewReader(s.Calls.String()))
+	require.NoError(t, err)
+	require.Len(t, lost, 1)
+	decided := support.Decision{Who: "carol", Reason: "case 17"}
+	steps, err := s.Restore(t.Context(), lost, decided)
+	assert.ErrorContains(t, err, "it may have been deleted, and not lost")
+	assert.Empty(t, steps)
+	assert.Equal(t, gold, s.Gold)
+
+	decided.AgainstEvidence = true
+	steps, err = s.Restore(t.Context(), lost, decided)
+	require.NoError(t, err)
+	assert.Len(t, steps, 2)
+	assert.Equal(t, gold-100, s.Gold)
 }

@@ -101,9 +101,10 @@ func (s *Studio) Open(t *testing.T, blockTime time.Duration) {
 		HTTPClient: s.Service.Client(), Retries: -1}))
 }
 
-// Lose loses every order, and gives the players what they had at first.
-func (s *Studio) Lose(t *testing.T, gold int64) {
+// Lose goes back to a backup that has these orders and so much gold.
+func (s *Studio) Lose(t *testing.T, gold int64, kept ...ramp.Order) {
 	s.Store, s.Gold = NewStore(t, s.apply), gold
+	s.Store.Keep(t, kept...)
 	s.OpenOffice()
 }
 

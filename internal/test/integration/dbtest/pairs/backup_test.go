@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 )
 
 // backup is a dump of the database, with what the game knew then.
@@ -37,8 +38,11 @@ func (w *world) backUp() {
 	w.backups = append(w.backups, b)
 }
 
-// restore stops the servers, brings back a backup, and does what docs/restore.md says.
+// restore stops the servers, which ends the calls that are in progress, brings back a backup, and does what docs/restore.md says.
 func (w *world) restore(b *backup) {
+	w.taking <- true
+	<-w.taking
+	w.sleep(time.Second)
 	w.taking <- true
 	tx, err := w.db.Begin()
 	w.check(err)

@@ -22,8 +22,10 @@ var events = []event{
 	{"repeats its last call", func(w *world) { w.again() }, (*world).called},
 	{"makes its last call twice at once", func(w *world) { w.both(w.again, w.again) }, (*world).called},
 	{"loses an answer", func(w *world) { w.service.deaf = true }, nil},
-	{"sends no result for 11 hours", func(w *world) { w.service.out = true; w.pass(11 * time.Hour); w.service.out = false }, nil},
-	{"never sends a result", func(w *world) { w.each(asked, func(o *order) { o.over = true }); w.pass(14 * time.Hour) }, nil},
+	{"sends no result for 11 hours",
+		func(w *world) { w.service.out = true; w.pass(11 * time.Hour); w.service.out = false }, nil},
+	{"never sends a result",
+		func(w *world) { w.each(asked, func(o *order) { o.over = true }); w.pass(14 * time.Hour) }, nil},
 	{"asks for the assets", func(w *world) { w.assets("alice") }, nil},
 	{"reaches the other server", func(w *world) { w.service.server = 1 - w.service.server }, nil},
 	{"signs with the former key", func(w *world) { w.game.former, w.game.key = "key", "new key"; w.deploy() }, nil},
@@ -73,7 +75,8 @@ var events = []event{
 
 	// The chain and its node.
 	{"the chain stands still", func(w *world) { w.chain.stop(); w.pass(14 * time.Hour) }, (*world).lives},
-	{"the chain goes on", func(w *world) { w.chain.goOn(); w.sleep(10 * time.Minute) }, func(w *world) bool { return w.chain.stands() }},
+	{"the chain goes on", func(w *world) { w.chain.goOn(); w.sleep(10 * time.Minute) },
+		func(w *world) bool { return w.chain.stands() }},
 	{"the chain reorganizes", (*world).reorganizes, (*world).unsent},
 	{"a transaction is dropped", (*world).drops, (*world).unsent},
 	{"a transaction is replaced", (*world).replaces, (*world).unsent},

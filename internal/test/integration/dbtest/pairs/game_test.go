@@ -60,7 +60,8 @@ func item(n int64) []ramp.Item {
 }
 
 func (w *world) product() ramp.Product {
-	return ramp.Product{Name: "gold", Token: token.Hex(), Materials: item(w.game.price.mint), Outputs: item(w.game.price.burn)}
+	return ramp.Product{Name: "gold", Token: token.Hex(), Materials: item(w.game.price.mint),
+		Outputs: item(w.game.price.burn)}
 }
 
 // newServer starts a process, with what is set now.

@@ -59,7 +59,8 @@ func (w *world) page(player string, burn bool) *order {
 	o.intent = `{"method":"mint","type":"assemble","from":` + gold + `,"to":` + tokens + `,"target_candidate":{}}`
 	if burn {
 		o.gold = w.pays()
-		o.intent = `{"method":"burn-permit","type":"disassemble","from":` + tokens + `,"to":` + gold + `,"target_candidate":{}}`
+		o.intent = `{"method":"burn-permit","type":"disassemble","from":` + tokens + `,"to":` + gold +
+			`,"target_candidate":{}}`
 	}
 	o.intent = fmt.Sprintf(o.intent, o.gold)
 	w.orders = append(w.orders, o)
