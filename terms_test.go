@@ -759,13 +759,13 @@ func TestARepeatIsNotJudgedByTheRulesOfToday(t *testing.T) {
 	}
 	for name, judge := range judges {
 		rule, taken = nil, 0
-		key, signer := newCounting()
-		config := ramp.HandlerConfig{Players: &recorder{}, Terms: newTerms(swordProduct()), Signer: signer,
+		key, signer := newCounting(t)
+		config := ramp.HandlerConfig{Players: &recorder{}, Terms: newTerms(t, swordProduct()), Signer: signer,
 			Store: &ramp.MemoryStore{Apply: func(context.Context, ramp.Step) error { taken++; return nil }}}
 		judge(&config)
-		service := newCaller(config)
+		service := newCaller(t, config)
 		validate := func(r *ramp.ValidateRequest) error {
-			return service.Validate(t.Context(), ramp.Session{ID: "session-1"}, r)
+			return service.Validate(t, t.Context(), ramp.Session{ID: "session-1"}, r)
 		}
 		accepted, never := placed(mintOf(swordToken+" 1", "sword 1")), placed(mintOf(swordToken+" 1", "sword 1"))
 		require.NoError(t, validate(accepted), name)

@@ -74,6 +74,12 @@ var events = []event{
 		func(w *world) { w.restore(w.backups[0]); w.resend() }, nil},
 
 	// The chain and its node.
+	{"the chain has stood still", func(w *world) { // for 14 hours, and goes on, for ten minutes
+		w.chain.stop()
+		w.pass(14 * time.Hour)
+		w.chain.goOn()
+		w.sleep(10 * time.Minute)
+	}, (*world).lives},
 	{"the chain stands still", func(w *world) { w.chain.stop(); w.pass(14 * time.Hour) }, (*world).lives},
 	{"the chain goes on", func(w *world) { w.chain.goOn(); w.sleep(10 * time.Minute) },
 		func(w *world) bool { return w.chain.stands() }},
@@ -108,7 +114,7 @@ var core = []string{
 	"a person obeys after 14 hours", "a person obeys, and the service is silent", "a person takes another's hash",
 	"a person abandons after 14 hours", "old mints are pruned", "alice is erased", "a month is closed",
 	"the first backup is restored", "the first backup is restored, and the service sends all again",
-	"the chain stands still", "the chain goes on", "the node lags", "the answer of a COMMIT is lost", "a write fails",
+	"the chain has stood still", "the chain stands still", "the node lags", "the answer of a COMMIT is lost", "a write fails",
 }
 
 // dozen are the events of which every three are played in a long run.
@@ -116,7 +122,7 @@ var dozen = []string{
 	"repeats its last call", "never sends a result", "alice closes the page", "alice mints again",
 	"alice mints again, and it fails", "a KYC ends", "a person obeys after 14 hours",
 	"a person abandons after 14 hours", "the first backup is restored", "the last backup is restored",
-	"the chain stands still", "the answer of a COMMIT is lost",
+	"the chain has stood still", "the answer of a COMMIT is lost",
 }
 
 func asking(w *world) bool { return w.has(asked) }

@@ -129,9 +129,9 @@ func (w *world) repeatValidate(o *order) {
 	}
 }
 
-// mined puts what was signed on the chain, within a minute.
+// mined puts what was signed on the chain, within a minute if it lives.
 func (w *world) mined(o *order) {
-	if !o.signed || o.closed || o.tx != nil {
+	if !o.signed || o.closed || o.tx != nil || w.chain.stands() {
 		return
 	}
 	moved := []ramp.Transfer{o.moves()}
