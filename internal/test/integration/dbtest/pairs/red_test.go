@@ -25,6 +25,8 @@ var reds = []red{
 	{"burn | alice batches two burns @ page", "stuck alice +100", evidence},
 	{"mint | the chain has stood still @ validate | a person obeys, and the service is silent @ validate",
 		"doubled alice +100", evidence},
+	{"burn | the chain has stood still @ validate | a person obeys, and the service is silent @ validate",
+		"lost alice -100", evidence},
 	{"mint | a month is closed @ result, when it asks", "totals  -1", long},
 }
 
