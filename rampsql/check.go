@@ -219,7 +219,9 @@ func (s *Store) checkNetwork(ctx context.Context, own ramp.Network) error {
 	if own != ramp.Testnet {
 		return nil
 	}
-	query, args := s.bind("SELECT uuid FROM ramp_orders WHERE network = $1 LIMIT 1", string(ramp.Mainnet))
+	// In the order of the index: a planner without statistics takes it for quicker to read the table.
+	query, args := s.bind("SELECT uuid FROM ramp_orders WHERE network = $1"+
+		" ORDER BY network, state, finished_at, uuid LIMIT 1", string(ramp.Mainnet))
 	var live string
 	err := s.config.DB.QueryRowContext(ctx, query, args...).Scan(&live)
 	switch {

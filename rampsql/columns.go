@@ -101,6 +101,7 @@ var indexes = []index{
 	{"ramp_orders_session", 1},
 	{"ramp_orders_wallet", 1},
 	{"ramp_orders_ended", 1},
+	{"ramp_orders_newest", 1},
 	{"ramp_orders_tx_hash", 1},
 }
 

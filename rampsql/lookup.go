@@ -35,17 +35,22 @@ func (s *Store) OrderByTransaction(ctx context.Context, hash common.Hash) (ramp.
 // NewestSuccess returns the last order that succeeded by a transaction, among the orders of a
 // network and those that were stored without a network. If there is none, the error wraps
 // [ramp.ErrOrderUnknown].
-func (s *Store) NewestSuccess(ctx context.Context, network ramp.Network) (ramp.Order, error) {
-	orders, err := s.list(ctx, "newest success", 1,
-		"WHERE finished_at <= $1 AND state = 'succeeded' AND tx_hash IS NOT NULL AND network IN ($2, '')"+
-			" ORDER BY finished_at DESC, uuid DESC", int64(math.MaxInt64), string(network))
-	if err == nil && len(orders) == 0 {
-		err = fmt.Errorf("ramp: newest success: %w", ramp.ErrOrderUnknown)
+func (s *Store) NewestSuccess(ctx context.Context, network ramp.Network) (newest ramp.Order, err error) {
+	for _, of := range []ramp.Network{network, ""} { // one by one, so that every planner uses the index
+		orders, err := s.list(ctx, "newest success", 1,
+			"WHERE network = $1 AND state = 'succeeded' AND tx_hash IS NOT NULL AND finished_at <= $2"+
+				" ORDER BY finished_at DESC, uuid DESC", string(of), int64(math.MaxInt64))
+		if err != nil {
+			return ramp.Order{}, err
+		}
+		if len(orders) > 0 && orders[0].FinishedAt.After(newest.FinishedAt) {
+			newest = orders[0]
+		}
 	}
-	if err != nil {
-		return ramp.Order{}, err
+	if newest.State == "" {
+		return ramp.Order{}, fmt.Errorf("ramp: newest success: %w", ramp.ErrOrderUnknown)
 	}
-	return orders[0], nil
+	return newest, nil
 }
 
 // one returns the only order that matches.

@@ -79,8 +79,12 @@ func (s *Store) CountRefused(ctx context.Context, d ramp.Direction) (n int, firs
 		return 0, time.Time{}, err
 	}
 	var at sql.NullInt64
-	query, args := s.bind("SELECT COUNT(*), MIN(r.first_at) FROM ramp_refusals r JOIN ramp_orders o"+
-		" ON o.uuid = r.uuid WHERE o.state = 'accepted' AND o.direction = $1", string(d))
+	// Not a join: without statistics, a planner may read all that was ever refused, or every order.
+	// The limit, which is none, lets PostgreSQL look each refusal up once.
+	query, args := s.bind("SELECT COUNT(first_at), MIN(first_at) FROM (SELECT"+
+		" (SELECT r.first_at FROM ramp_refusals r WHERE r.uuid = o.uuid) AS first_at"+
+		" FROM ramp_orders o WHERE o.state = 'accepted' AND o.direction = $1"+
+		" LIMIT 9223372036854775807) AS waiting", string(d))
 	if err := s.config.DB.QueryRowContext(ctx, query, args...).Scan(&n, &at); err != nil {
 		return 0, time.Time{}, fmt.Errorf("ramp: count refused orders: %w", err)
 	}

@@ -51,7 +51,7 @@ func noInvalidIndex(t *testing.T, address string) {
 		check(t, handle(t, address).QueryRow("SELECT count(*) FILTER (WHERE NOT indisvalid), count(*) FROM pg_index"+
 			" WHERE indrelid = 'ramp_orders'::regclass").Scan(&invalid, &indexes))
 		equal(t, "invalid indexes", invalid, 0)
-		equal(t, "indexes", indexes, 6)
+		equal(t, "indexes", indexes, 7)
 	}
 }
 

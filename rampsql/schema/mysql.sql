@@ -21,7 +21,8 @@ CREATE TABLE IF NOT EXISTS ramp_orders (
     KEY ramp_orders_state (state, direction, accepted_at, uuid), -- for listing waiting orders and deleting old ones
     KEY ramp_orders_session (session_id(255)),                   -- for listing the orders of a session
     KEY ramp_orders_wallet (user_address(255)),                  -- for listing the orders of a wallet
-    KEY ramp_orders_ended (finished_at, uuid)                    -- for listing the orders that ended between two times
+    KEY ramp_orders_ended (finished_at, uuid),                   -- for listing the orders that ended between two times
+    KEY ramp_orders_newest (network, state, finished_at, uuid)   -- for finding the last success of a network, also without statistics
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 -- Why the end of an order was refused: one row for each order whose result has failed.

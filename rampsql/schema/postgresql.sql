@@ -36,6 +36,9 @@ CREATE INDEX IF NOT EXISTS ramp_orders_wallet ON ramp_orders (lower(user_address
 -- For listing the orders that ended between two times.
 CREATE INDEX IF NOT EXISTS ramp_orders_ended ON ramp_orders (finished_at, uuid);
 
+-- For finding the last success of a network, also without statistics.
+CREATE INDEX IF NOT EXISTS ramp_orders_newest ON ramp_orders (network, state, finished_at, uuid);
+
 -- One transaction ends one order.
 CREATE UNIQUE INDEX IF NOT EXISTS ramp_orders_tx_hash ON ramp_orders (tx_hash);
 

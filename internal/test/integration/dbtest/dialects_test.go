@@ -53,6 +53,7 @@ type database struct {
 	shop   func(t *testing.T, p *place) string                                  // the address for gameserver -db
 	waits  func(p *place) (n int64, err error)                                  // the connections that wait for a lock
 
+	reads     func(p *place) (n int64, err error) // what the only connection has read: rows, or blocks
 	connector func(address string) driver.Connector
 
 	enter, grant, revoke string // grant and revoke have the right as %[2]s
@@ -65,6 +66,7 @@ type database struct {
 	narrowClaim          string // makes the column too narrow
 	anySession           string // lets the game's tables hold every session
 	manyAtOnce           string // for the address of a database that takes several statements at once
+	counting, still      string // for the address of a connection whose reads are counted; leaves the statistics alone
 	lax                  string // for the address of a database that truncates what does not fit
 }
 
@@ -90,6 +92,7 @@ var databases = []database{
 			return "sqlite:" + path
 		},
 		waits: func(p *place) (int64, error) { return int64(p.db.Stats().InUse) - 1, nil }, // which retry in a loop
+		reads: pagesRead, counting: "&_pragma=cache_size(1)",
 		connector: func(address string) driver.Connector {
 			return ramp.Must(storetest.Connector("sqlite", address))
 		},
@@ -127,6 +130,8 @@ var databases = []database{
 			return n, p.db.QueryRow("SELECT count(*) FROM pg_stat_activity" +
 				" WHERE usename = current_user AND wait_event_type = 'Lock'").Scan(&n)
 		},
+		reads: blocksRead, counting: "&plan_cache_mode=force_generic_plan",
+		still:     "ALTER TABLE %s.ramp_orders SET (autovacuum_enabled = false)",
 		connector: func(address string) driver.Connector { return ramp.Must(storetest.Connector("pgx", address)) },
 		enter:     "SET search_path = %s",
 		grant:     "GRANT %[2]s ON ALL TABLES IN SCHEMA %[1]s TO %[1]s",
@@ -183,6 +188,7 @@ var databases = []database{
 			}
 			return n, p.db.QueryRow(query).Scan(&n)
 		},
+		reads: rowsRead, still: "ALTER TABLE %s.ramp_orders STATS_AUTO_RECALC = 0",
 		connector: func(address string) driver.Connector {
 			config := ramp.Must(mysql.ParseDSN(address))
 			config.Logger = &mysql.NopLogger{} // it would log each connection that a schedule breaks
@@ -210,7 +216,8 @@ func TestADialectIsARow(t *testing.T) {
 	for _, d := range databases {
 		row := reflect.ValueOf(d)
 		optional := []string{"texts", "numbered", "strict", "replaces", "exact", "floatText", "amounts", "prepares",
-			"slowWalk", "quickDeadlocks", "unlock", "autocommit", "lax", "anySession", "manyAtOnce"}
+			"slowWalk", "quickDeadlocks", "unlock", "autocommit", "lax", "anySession", "manyAtOnce",
+			"counting", "still"}
 		ofServers := []string{"env", "trips", "dialed", "enter", "grant", "revoke", "lock", "narrowClaim"}
 		for n := range row.NumField() {
 			name := row.Type().Field(n).Name
