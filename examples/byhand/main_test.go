@@ -17,7 +17,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/ramptest/conformance"
@@ -43,11 +42,11 @@ func TestTheEmulatorLosesNothing(t *testing.T) {
 	s := newTestServer()
 	session := s.newPlayer("session-1", 1000)
 	service := ramptest.Start(t, ramptest.Config{Key: s.key, Validator: s.signer.Address(), Handler: s.routes()})
-	chain := must.Get(ramp.NewRPC(ramp.RPCConfig{URL: service.RPCURL(network), ChainID: 7002,
+	chain := must(ramp.NewRPC(ramp.RPCConfig{URL: service.RPCURL(network), ChainID: 7002,
 		HTTPClient: service.Client()}))(t)
-	s.confirm = must.Get(rampproof.New(rampproof.Config{Chain: chain, Network: network,
+	s.confirm = must(rampproof.New(rampproof.Config{Chain: chain, Network: network,
 		MintFeeBps: products[0].MintFeeBps, AnyFailure: true}))(t)
-	client := must.Get(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: s.key, Terms: s.terms,
+	client := must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: s.key, Terms: s.terms,
 		HTTPClient: service.Client()}))(t)
 
 	s.client = client
@@ -60,7 +59,7 @@ func TestTheEmulatorLosesNothing(t *testing.T) {
 	type placer = func(
 		context.Context, uuid.UUID, ramp.Session, ramp.Amount, ...ramptest.Fault) (*ramptest.PlacedOrder, error)
 	trade := func(order placer, faults ...ramptest.Fault) error {
-		started := must.Get(client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gold"}))(t)
+		started := must(client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gold"}))(t)
 		_, err := order(t.Context(), started.UUID, session, ramp.NewAmount(1), faults...)
 		service.Advance(12 * time.Hour)
 		return err
@@ -161,4 +160,15 @@ func TestTheJudgeFindsWhatTheDocumentSays(t *testing.T) {
 		named = append(named, match[1])
 	}
 	assert.ElementsMatch(t, failed, named)
+}
+
+// must returns what a function returned, and ends the test if it returned an error: must(f())(t).
+func must[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
 }

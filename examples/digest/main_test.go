@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 func assets(kind ramp.AssetType, id string, amount string) []ramp.IntentAsset {
@@ -30,9 +29,9 @@ func burn(r *ramp.ValidateRequest) {
 
 // The thief has the HMAC key, and chooses the order and what its digest means.
 func TestAThiefWithTheHMACKeyGetsNoSignatureOfAnotherDigest(t *testing.T) {
-	key := must.Get(ramp.TextKey("key of the console"))(t)
-	signer := must.Get(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))(t)
-	terms := must.Get(ramp.NewTerms(ramp.TermsConfig{
+	key := must(ramp.TextKey("key of the console"))(t)
+	signer := must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))(t)
+	terms := must(ramp.NewTerms(ramp.TermsConfig{
 		ProjectID: "project-1", Network: ramp.Testnet, Products: products}))(t)
 	thief := ramp.Session{ID: "thief", Token: ramp.NewAccessToken("token of the thief")}
 	type change = func(*ramp.ValidateRequest)
@@ -69,12 +68,12 @@ func TestAThiefWithTheHMACKeyGetsNoSignatureOfAnotherDigest(t *testing.T) {
 			contract := *contract
 			contract.Decimals = map[common.Address]int{common.HexToAddress(token): 18,
 				common.HexToAddress("0xbad"): 18}
-			ordered.Digest = must.Get(contract.Digest(meant))(t)
+			ordered.Digest = must(contract.Digest(meant))(t)
 			answer := validate(t.Context(), handler, key, thief, ordered)
 			assert.Equal(t, tt.want, answer.ErrorCode)
 			require.Equal(t, tt.want == "", answer.Data != nil)
 			if tt.want == "" {
-				by := must.Get(ramp.Recover(ordered.Digest, answer.Data.ValidatorSig))(t)
+				by := must(ramp.Recover(ordered.Digest, answer.Data.ValidatorSig))(t)
 				assert.Equal(t, signer.Address(), by)
 			}
 		})
@@ -90,7 +89,7 @@ func TestAThiefWithTheHMACKeyGetsNoSignatureOfAnotherDigest(t *testing.T) {
 // The digest is that of EIP-712: go-ethereum's package apitypes returns the same for this typed data.
 func TestTheDigestIsThatOfEIP712(t *testing.T) {
 	assert.Equal(t, "0xc8ca3ad8bff151928fe1ec74da91e49589b3db7b352fed9ec12075213e9aafe5",
-		must.Get(contract.Digest(request()))(t).String())
+		must(contract.Digest(request()))(t).String())
 }
 
 // An order for which no digest can be computed is rejected.
@@ -120,3 +119,14 @@ func TestAnOrderWithoutADigest(t *testing.T) {
 }
 
 func TestTheExampleSucceeds(*testing.T) { main() }
+
+// must returns what a function returned, and ends the test if it returned an error: must(f())(t).
+func must[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}

@@ -14,7 +14,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
@@ -116,11 +115,22 @@ func TestApplyMovesAllItemsOrNone(t *testing.T) {
 			if c.burn {
 				result := &ramp.Result{UUID: r.UUID, TxHash: common.Hash{3}.Hex(),
 					Receipt: ramp.Receipt{Status: ramp.NewQuantity(1)}}
-				must.Get(store.Update(t.Context(), r.UUID, ramp.Finish(result, time.Now())))(t)
+				must(store.Update(t.Context(), r.UUID, ramp.Finish(result, time.Now())))(t)
 			}
 			if !maps.Equal(g.items, c.after) {
 				t.Errorf("the player has %v, expected %v", g.items, c.after)
 			}
 		})
+	}
+}
+
+// must returns what a function returned, and ends the test if it returned an error: must(f())(t).
+func must[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
 	}
 }

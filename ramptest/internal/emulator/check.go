@@ -93,7 +93,7 @@ const otherEmulator = "\nAn order of another emulator looks like this, too, beca
 	"its own."
 
 // causes explains findings whose cause may be one that the books do not see. If assets moved exactly twice,
-// two parts of the game may have moved them, or a rampsql.Store behind [Config.Handler] may have rolled back
+// two parts of the game may have moved them, or a rampsql.Store behind Config.Handler may have rolled back
 // less than an Apply has done. These, and what moves for no order, may be orders of another emulator.
 func causes(found []*audit.Finding) string {
 	between := false

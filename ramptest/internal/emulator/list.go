@@ -37,7 +37,7 @@ func (s *Orders) IssueLike(id uuid.UUID) (uuid.UUID, error) {
 	return s.Issue(known.Terms), nil
 }
 
-// forget drops the oldest finished orders above [Standalone.KeepOrders], those with a loss last, and
+// forget drops the oldest finished orders above Standalone.KeepOrders, those with a loss last, and
 // the UUIDs that expired long ago. It works in batches, because it scans them all. The caller
 // must hold the lock.
 func (s *Orders) forget() {

@@ -10,7 +10,7 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest/internal/failures"
 )
 
-// The codes of [Service.FailRPC] that end a request without a whole answer.
+// The codes of Service.FailRPC that end a request without a whole answer.
 const (
 	RPCNoAnswer = 1000 // the caller waits until it gives up
 	RPCCutOff   = 1001 // the caller gets half of the answer

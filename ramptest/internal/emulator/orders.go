@@ -29,8 +29,8 @@ var (
 	ErrTwoOrders = errors.New("ramptest: the game approved two orders under one UUID")
 
 	// ErrOffTerms means that the game approved an order for another token, at
-	// another rate or with an item more than it offers. See [ValidateOtherToken],
-	// [ValidateOtherRate] and [ValidateExtraItem].
+	// another rate or with an item more than it offers. See ValidateOtherToken,
+	// ValidateOtherRate and ValidateExtraItem.
 	ErrOffTerms = errors.New(
 		"ramptest: the game approved an order that it does not offer: set HandlerConfig.Terms")
 
@@ -64,7 +64,7 @@ type Orders struct {
 type issued struct {
 	Expires time.Time
 	Opened  bool `json:",omitzero"` // the exchange page was opened
-	Lost    int  `json:",omitzero"` // validate answers that were lost, see [LostAnswer]
+	Lost    int  `json:",omitzero"` // validate answers that were lost, see LostAnswer
 	Terms   ramp.InitializeIntent
 }
 

@@ -8,17 +8,17 @@ import (
 
 var (
 	// ErrLostAnswer means that the game has answered, but a fault lost its answer: see
-	// [LostAnswer] and [SlowAnswer]. It is not a failure of the game. If the answer was wrong, that is
+	// LostAnswer and SlowAnswer. It is not a failure of the game. If the answer was wrong, that is
 	// said, too.
 	ErrLostAnswer = errors.New("ramptest: the answer was lost on purpose")
 
-	// ErrStoreFailed means that the game's store failed because [StoreFails] says so, and that the
+	// ErrStoreFailed means that the game's store failed because StoreFails says so, and that the
 	// game has answered as it must. It is not a failure of the game.
 	ErrStoreFailed = errors.New("ramptest: the game's store failed on purpose")
 
 	// ErrForged means that the game accepted a call that the service has not
-	// signed (interface 5.2). For a validate call, [Service.Mint] and
-	// [Service.Burn] return it. For a result, it is in the [Delivery].Err of the
+	// signed (interface 5.2). For a validate call, Service.Mint and
+	// Service.Burn return it. For a result, it is in the Delivery.Err of the
 	// first delivery, and the genuine call is made nevertheless.
 	ErrForged = errors.New("ramptest: the game accepted a call whose HMAC is not that of its body")
 )
