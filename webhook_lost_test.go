@@ -554,7 +554,7 @@ func TestACallIsAnsweredBeforeItsDeadline(t *testing.T) {
 					signature, err := key.Sign(ctx, ramp.Digest(digest))
 					return signature[:], err
 				}
-				signer := ramp.Must(ramp.NewFuncSigner(vectorAddress, sign))
+				signer := must.Get(ramp.NewFuncSigner(vectorAddress, sign))(t)
 				handler := newHandler(t, ramp.HandlerConfig{
 					Players: part, Store: hangingStore{memory, part}, Signer: signer, Confirm: part,
 					SignTimeout: time.Hour, SendTime: 300 * time.Millisecond,

@@ -150,8 +150,8 @@ func TestEveryDialectHasAllItNeeds(t *testing.T) {
 			assert.True(t, strings.Contains(string(text), needs), "%s needs %q", file, needs)
 		}
 		var gameserver string // one file for each
-		for _, file := range ramp.Must(filepath.Glob("../examples/gameserver/*.go")) {
-			gameserver += string(ramp.Must(os.ReadFile(file)))
+		for _, file := range must.Get(filepath.Glob("../examples/gameserver/*.go"))(t) {
+			gameserver += string(must.Get(os.ReadFile(file))(t))
 		}
 		assert.Contains(t, gameserver, "dialect{sql: rampsql."+name+",", "examples/gameserver needs a file for it")
 	}

@@ -156,17 +156,17 @@ func newCounterOf(t testing.TB, game ownledger.Game, options ...func(*ramptest.C
 }
 
 // console returns what the console and the game know.
-func console(testing.TB) (ramp.HMACKey, *ramp.Signer) {
-	return wayKey(), ramp.Must(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))
+func console(t testing.TB) (ramp.HMACKey, *ramp.Signer) {
+	return wayKey(), must.Get(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))(t)
 }
 
 // clientOf and nodeOf return clients of a service, and of its testnet.
-func clientOf(_ testing.TB, s *ramptest.Service, key ramp.HMACKey) *ramp.Client {
-	return ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: s.URL(), Key: key, HTTPClient: s.Client(), Retries: -1}))
+func clientOf(t testing.TB, s *ramptest.Service, key ramp.HMACKey) *ramp.Client {
+	return must.Get(ramp.NewClient(ramp.ClientConfig{URL: s.URL(), Key: key, HTTPClient: s.Client(), Retries: -1}))(t)
 }
 
-func nodeOf(_ testing.TB, s *ramptest.Service) *ramp.RPC {
-	return ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: s.RPCURL(ramp.Testnet), HTTPClient: s.Client(), Retries: -1}))
+func nodeOf(t testing.TB, s *ramptest.Service) *ramp.RPC {
+	return must.Get(ramp.NewRPC(ramp.RPCConfig{URL: s.RPCURL(ramp.Testnet), HTTPClient: s.Client(), Retries: -1}))(t)
 }
 
 // tokenBalance returns how many smallest units of a token an account has.

@@ -85,7 +85,10 @@ func (d *door) Apply(_ context.Context, step ramp.Step) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, a := range step.Effect.Assets {
-		delta := ramp.Must(step.Effect.Delta(a).Int64())
+		delta, err := step.Effect.Delta(a).Int64()
+		if err != nil {
+			return err
+		}
 		owner := strings.ToLower(step.Order.SessionID)
 		d.gold[owner] += delta
 	}

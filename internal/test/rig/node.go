@@ -16,6 +16,7 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 func (n *Node) BlockOf(hash common.Hash) uint64 {
@@ -223,5 +224,5 @@ func (n *Node) RPC(t *testing.T) *ramp.RPC {
 	t.Helper()
 	server := httptest.NewServer(n)
 	t.Cleanup(server.Close)
-	return ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: server.URL, ChainID: 1112, Retries: -1}))
+	return must.Get(ramp.NewRPC(ramp.RPCConfig{URL: server.URL, ChainID: 1112, Retries: -1}))(t)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/rampbooks"
 	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/support"
@@ -75,18 +76,18 @@ func NewOfficeOnNode(t *testing.T, age time.Duration, proof *rampproof.Config) (
 // OfficeOf returns the orders of a store, on a node.
 func OfficeOf(t *testing.T, store *Store, n *Node, proof *rampproof.Config) *Office {
 	t.Helper()
-	return ramp.Must(NewOffice(Config{Store: store, Proof: ProofOn(n.RPC(t), proof),
+	return must.Get(NewOffice(Config{Store: store, Proof: ProofOn(n.RPC(t), proof),
 		Products: rampbooks.Always(Product),
-		Now:      func() time.Time { return Now }, Logger: Quiet}))
+		Now:      func() time.Time { return Now }, Logger: Quiet}))(t)
 }
 
 // WithJournal returns the orders of a store with a journal, whose clock a test sets.
 func WithJournal(t *testing.T, store *Store, n *Node, clock *time.Time) (*Office, *Journal) {
 	t.Helper()
 	journal := new(Journal)
-	return ramp.Must(NewOffice(Config{Store: store, Journal: journal, Logger: Quiet,
+	return must.Get(NewOffice(Config{Store: store, Journal: journal, Logger: Quiet,
 		Proof: ProofOn(n.RPC(t), &rampproof.Config{AnyFailure: true}), Products: rampbooks.Always(Product),
-		Now: func() time.Time { return *clock }})), journal
+		Now: func() time.Time { return *clock }}))(t), journal
 }
 
 // ProofOn returns a proof on a chain, with the fee of product.

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/rampbooks"
 	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/ramptest"
@@ -25,13 +26,13 @@ func NewShop(t *testing.T) *Shop {
 	t.Helper()
 	s := &Shop{Studio: &Studio{Gold: 100_000}}
 	s.Open(t, 5*time.Second)
-	s.Office = ramp.Must(NewOffice(Config{Store: s.Store,
+	s.Office = must.Get(NewOffice(Config{Store: s.Store,
 		Proof: ProofOn(s.Chain, &rampproof.Config{AnyFailure: true}), Products: rampbooks.Always(Product),
-		Sessions: Sessions, Now: s.Service.Now, Logger: slog.New(slog.NewJSONHandler(&s.Log, nil))}))
-	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet,
-		Products: []ramp.Product{Product}}))
-	s.Client = ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: s.Service.URL(), Key: s.key, Terms: terms,
-		HTTPClient: s.Service.Client()}))
+		Sessions: Sessions, Now: s.Service.Now, Logger: slog.New(slog.NewJSONHandler(&s.Log, nil))}))(t)
+	terms := must.Get(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet,
+		Products: []ramp.Product{Product}}))(t)
+	s.Client = must.Get(ramp.NewClient(ramp.ClientConfig{URL: s.Service.URL(), Key: s.key, Terms: terms,
+		HTTPClient: s.Service.Client()}))(t)
 	s.Begin = s.Service.Now()
 	s.Service.Advance(time.Hour)
 	return s
@@ -46,7 +47,7 @@ func Sessions(_ context.Context, player string) ([]string, error) {
 func (s *Shop) Place(t *testing.T, place Placer, tokens int64,
 	faults ...ramptest.Fault) *ramptest.PlacedOrder {
 	t.Helper()
-	started := ramp.Must(s.Client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gold"}))
+	started := must.Get(s.Client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gold"}))(t)
 	order, err := place(t.Context(), started.UUID,
 		ramp.Session{ID: "session-1", Token: ramp.NewAccessToken("token-1")},
 		ramp.NewAmount(tokens), faults...)
@@ -59,7 +60,7 @@ func (s *Shop) Place(t *testing.T, place Placer, tokens int64,
 
 func (s *Shop) Books(t *testing.T, from, to time.Time) *rampbooks.Reconciliation {
 	t.Helper()
-	return ramp.Must(s.Reconcile(t.Context(), from, to))
+	return must.Get(s.Reconcile(t.Context(), from, to))(t)
 }
 
 // Change changes an order by hand.

@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 // Store is a store in memory that lists its orders.
@@ -50,8 +51,8 @@ func (l *Store) AbandonedAndMinted(t *testing.T, n *Node, at time.Time) ramp.Ord
 func (l *Store) Keep(t *testing.T, orders ...ramp.Order) {
 	t.Helper()
 	for _, o := range orders {
-		ramp.Must(l.Update(t.Context(), o.UUID,
-			func(*ramp.Order) (ramp.Step, error) { return ramp.Step{Order: o, New: true}, nil }))
+		must.Get(l.Update(t.Context(), o.UUID,
+			func(*ramp.Order) (ramp.Step, error) { return ramp.Step{Order: o, New: true}, nil }))(t)
 	}
 }
 

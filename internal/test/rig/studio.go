@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/support"
@@ -39,7 +40,7 @@ type Studio struct {
 
 // Candidate returns the only transaction that may be the order's own.
 func (d *Studio) Candidate(t *testing.T, o *ramptest.PlacedOrder) support.Candidate {
-	report := ramp.Must(d.Show(t.Context(), o.UUID))
+	report := must.Get(d.Show(t.Context(), o.UUID))(t)
 	if len(report.Candidates) != 1 {
 		t.Fatalf("transactions that may be the order's own: %d, not 1", len(report.Candidates))
 	}
@@ -83,22 +84,22 @@ func (s *Studio) OpenOffice() {
 func (s *Studio) Open(t *testing.T, blockTime time.Duration) {
 	t.Helper()
 	s.Store = NewStore(t, s.apply)
-	s.key = ramp.Must(ramp.TextKey("my_secret_salt_value_!@#$%^&*"))
+	s.key = must.Get(ramp.TextKey("my_secret_salt_value_!@#$%^&*"))(t)
 	const key = "0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"
-	signer := ramp.Must(ramp.NewKeySigner(key))
+	signer := must.Get(ramp.NewKeySigner(key))(t)
 	s.Service = ramptest.Start(t,
 		ramptest.Config{PerOrder: true, Key: s.key, Validator: signer.Address(),
 			Handler: http.NotFoundHandler(),
 			Audit:   ramptest.AuditOff, BlockTime: blockTime})
-	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: s, Store: s.Store,
+	handler := must.Get(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: s, Store: s.Store,
 		Key:    s.key,
 		Signer: signer, OnConflict: s.conflict,
-		Now: s.Service.Now, Logger: slog.New(slog.NewJSONHandler(&s.Calls, nil))}))
+		Now: s.Service.Now, Logger: slog.New(slog.NewJSONHandler(&s.Calls, nil))}))(t)
 	s.Service.SetHandler(handler)
-	s.Client = ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: s.Service.URL(), Key: s.key,
-		HTTPClient: s.Service.Client()}))
-	s.Chain = ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: s.Service.RPCURL(ramp.Testnet), ChainID: 7002,
-		HTTPClient: s.Service.Client(), Retries: -1}))
+	s.Client = must.Get(ramp.NewClient(ramp.ClientConfig{URL: s.Service.URL(), Key: s.key,
+		HTTPClient: s.Service.Client()}))(t)
+	s.Chain = must.Get(ramp.NewRPC(ramp.RPCConfig{URL: s.Service.RPCURL(ramp.Testnet), ChainID: 7002,
+		HTTPClient: s.Service.Client(), Retries: -1}))(t)
 }
 
 // Lose goes back to a backup that has these orders and so much gold.
@@ -119,11 +120,11 @@ func (d *Studio) Mint(t *testing.T, faults ...ramptest.Fault) uuid.UUID {
 // Place starts an order, and lets its transaction end.
 func (d *Studio) Place(t *testing.T, by Placer, faults ...ramptest.Fault) *ramptest.PlacedOrder {
 	t.Helper()
-	started := ramp.Must(d.Client.Initialize(t.Context(), request()))
-	order := ramp.Must(by(t.Context(), started.UUID,
+	started := must.Get(d.Client.Initialize(t.Context(), request()))(t)
+	order := must.Get(by(t.Context(), started.UUID,
 		ramp.Session{ID: d.Session, Token: ramp.NewAccessToken("token-1")},
 		ramp.NewAmount(1),
-		append(faults, ramptest.TransactionType(7))...))
+		append(faults, ramptest.TransactionType(7))...))(t)
 	d.Service.Advance(time.Minute)
 	return order
 }

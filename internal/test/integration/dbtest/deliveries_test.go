@@ -67,13 +67,13 @@ func newStudioOf(t *testing.T, p *place) *studioOf {
 
 // handlerWith returns a handler that hands conflicts over.
 func (s *studioOf) handlerWith(store ramp.Store) *ramp.Handler {
-	return ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Store: store, Key: s.key,
-		Players: studio{db: s.db, dialect: s.dialect}, Signer: ramp.Must(ramp.NewKeySigner(validatorKey)),
+	return must.Get(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Store: store, Key: s.key,
+		Players: studio{db: s.db, dialect: s.dialect}, Signer: must.Get(ramp.NewKeySigner(validatorKey))(s.t),
 		Logger: slog.New(slog.DiscardHandler),
 		OnConflict: func(context.Context, *ramp.ConflictError, *ramp.Result) error {
 			s.conflicts.Add(1)
 			return nil
-		}}))
+		}}))(s.t)
 }
 
 // failedMint returns an order that gives 60 gold back.
@@ -88,7 +88,7 @@ func (s *studioOf) failedMint(session string) order {
 // ends fails the test unless the order has ended and moved what it must.
 func (s *studioOf) ends(o order) {
 	s.t.Helper()
-	equal(s.t, "state", ramp.Must(s.store.Order(s.t.Context(), o.id)).State, ramp.OrderFailed)
+	equal(s.t, "state", must.Get(s.store.Order(s.t.Context(), o.id))(s.t).State, ramp.OrderFailed)
 	s.books(map[uuid.UUID][]string{o.id: {
 		fmt.Sprintf("take %s -60 gold", o.session), fmt.Sprintf("give back %s +60 gold", o.session)}})
 }

@@ -118,8 +118,8 @@ var databases = []database{
 			t.Cleanup(func() { run(t, admin, "DROP SCHEMA "+name+" CASCADE") })
 			return address + "&search_path=" + name
 		},
-		dialed: func(_ *testing.T, dsn string, dial func(net.Conn) net.Conn) *sql.DB {
-			config := ramp.Must(pgx.ParseConfig(dsn))
+		dialed: func(t *testing.T, dsn string, dial func(net.Conn) net.Conn) *sql.DB {
+			config := must.Get(pgx.ParseConfig(dsn))(t)
 			config.DialFunc = through(dial)
 			return stdlib.OpenDB(*config)
 		},
@@ -170,10 +170,10 @@ var databases = []database{
 			t.Cleanup(func() { run(t, admin, "DROP DATABASE "+name) })
 			return address + name + "?multiStatements=true"
 		},
-		dialed: func(_ *testing.T, dsn string, dial func(net.Conn) net.Conn) *sql.DB {
-			config := ramp.Must(mysql.ParseDSN(dsn))
+		dialed: func(t *testing.T, dsn string, dial func(net.Conn) net.Conn) *sql.DB {
+			config := must.Get(mysql.ParseDSN(dsn))(t)
 			config.DialFunc = through(dial)
-			return sql.OpenDB(ramp.Must(mysql.NewConnector(config)))
+			return sql.OpenDB(must.Get(mysql.NewConnector(config))(t))
 		},
 		shop: func(t *testing.T, p *place) string {
 			config := must.Get(mysql.ParseDSN(addressOf(t, envMySQL)))(t)

@@ -172,7 +172,10 @@ func eachMove(apply func(move) error) func(rampsql.Dialect) func(db *sql.DB) app
 		return func(db *sql.DB) applies {
 			return func(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 				for _, a := range step.Effect.Assets {
-					delta := ramp.Must(step.Effect.Delta(a).Int64())
+					delta, err := step.Effect.Delta(a).Int64()
+					if err != nil {
+						return err
+					}
 					if err := apply(move{ctx, d, db, tx, step, a, delta}); err != nil {
 						return err
 					}

@@ -69,7 +69,11 @@ func lean(d rampsql.Dialect) func(*sql.DB) applies {
 }
 
 func moveOne(ctx context.Context, tx execer, d rampsql.Dialect, step ramp.Step, a ramp.AssetAmount) error {
-	delta, least := ramp.Must(step.Effect.Delta(a).Int64()), int64(math.MinInt64)
+	delta, err := step.Effect.Delta(a).Int64()
+	if err != nil {
+		return err
+	}
+	least := int64(math.MinInt64)
 	if step.Effect.Kind == ramp.Take {
 		least = -delta
 	}

@@ -142,7 +142,10 @@ func remembering(next ramp.Transition) ramp.Transition {
 	return func(stored *ramp.Order) (ramp.Step, error) {
 		step, err := next(stored)
 		if step.New {
-			text := ramp.Must(json.Marshal(step.Order))
+			text, failed := json.Marshal(step.Order)
+			if failed != nil {
+				return ramp.Step{}, failed
+			}
 			err = json.Unmarshal(append([]byte(`{"memo":"for alice",`), text[1:]...), &step.Order)
 		}
 		return step, err

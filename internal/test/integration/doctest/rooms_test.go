@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 // delivering is the file that delivers results.
@@ -74,7 +74,7 @@ func usesOf(t *testing.T, path string, p modulePackage, load importer.Lookup) (u
 	var files []*ast.File
 	for _, name := range p.GoFiles {
 		file := filepath.Join(p.Dir, name)
-		files = append(files, ramp.Must(parser.ParseFile(fset, file, nil, parser.SkipObjectResolution)))
+		files = append(files, must.Get(parser.ParseFile(fset, file, nil, parser.SkipObjectResolution))(t))
 	}
 	info := types.Info{Uses: map[*ast.Ident]types.Object{}}
 	config := types.Config{Importer: importer.ForCompiler(fset, "gc", load)}

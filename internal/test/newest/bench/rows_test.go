@@ -313,7 +313,7 @@ func (result node) RoundTrip(request *http.Request) (*http.Response, error) {
 var orderComparison = comparison{subject: "an order on SQLite, accept and finish",
 	rival: "the same statements by hand, unchecked", wall: true,
 	bounds: bounds{1.33, 1.33, 0}, setup: func(t testing.TB) (ours, theirs func() error) {
-		store := ramp.Must(rampsql.New(rampsql.Config{DB: openGame(t), Dialect: rampsql.SQLite, Apply: applyGame}))
+		store := must.Get(rampsql.New(rampsql.Config{DB: openGame(t), Dialect: rampsql.SQLite, Apply: applyGame}))(t)
 		byHand, ctx := newGame(openGame(t), false), context.Background()
 		ours = func() error {
 			c := newCall("hero-4821", true, true)
@@ -353,7 +353,10 @@ func openGame(t testing.TB) *sql.DB {
 // applyGame moves assets with the statement of the rival by hand.
 func applyGame(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 	for _, moved := range step.Effect.Assets {
-		delta := ramp.Must(step.Effect.Delta(moved).Int64())
+		delta, err := step.Effect.Delta(moved).Int64()
+		if err != nil {
+			return err
+		}
 		done, err := tx.ExecContext(ctx, moveItem, delta, step.Order.SessionID, moved.ID, max(0, -delta), int64(1)<<62)
 		if err != nil {
 			return err
