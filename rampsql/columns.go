@@ -216,6 +216,11 @@ func eraseStatement() string {
 	}) + " WHERE session_id = " + next() + " AND state <> 'accepted' AND finished_at < " + next()
 }
 
+// withPlace adds the place of the table to a statement that selects orders.
+func withPlace(selects, place string) string {
+	return strings.TrimSuffix(selects, " FROM ramp_orders ") + ", " + place + " FROM ramp_orders "
+}
+
 // values returns the arguments that write a row at one of two moments.
 func (r *orderRow) values(when moment) []any {
 	args := make([]any, 0, len(columns)+2) // with what follows in an UPDATE
@@ -228,15 +233,15 @@ func (r *orderRow) values(when moment) []any {
 }
 
 // readOrder reads a row. sent is the row that was sent, whose intent is not parsed again if it came back
-// as it is, or nil. If the row is not a valid order, readOrder returns what it could read and the error.
-// If it cannot be scanned, readOrder returns nil.
-func readOrder(from interface{ Scan(...any) error }, sent *orderRow) (*orderRow, error) {
+// as it is, or nil. also is read from what follows the columns. If the row is not a valid order,
+// readOrder returns what it could read and the error. If it cannot be scanned, readOrder returns nil.
+func readOrder(from interface{ Scan(...any) error }, sent *orderRow, also ...any) (*orderRow, error) {
 	row := new(orderRow)
 	into := make([]any, len(columns))
 	for i := range columns {
 		into[i] = columns[i].at(row)
 	}
-	err := from.Scan(into...)
+	err := from.Scan(append(into, also...)...)
 	if err != nil {
 		return nil, err
 	}

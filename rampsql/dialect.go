@@ -27,6 +27,9 @@ type dialect struct {
 	volatile    string // selects why orders would outlive a rollback, or not a crash; otherwise nothing
 	lax         string // selects the setting that lets the database store another value, or nothing
 	settings    string // selects names and values of settings
+	session     string // selects names and values of what Apply must leave as it was
+	reverts     bool   // a rollback takes settings back, too
+	place       string // where ramp_orders is, as the connection resolves it
 	autocommit  string // selects whether autocommit is on; "" if it always is
 	clock       string // selects the time in milliseconds since 1970; "" if the clock is that of the program
 
@@ -56,6 +59,10 @@ const (
 	orKeep         = " ON CONFLICT (uuid) DO UPDATE SET claim = ramp_orders.claim RETURNING "
 	refusalColumns = "uuid, first_at, last_at, refusals, reason"
 )
+
+// placePostgreSQL is NULL if the connection finds no table.
+const placePostgreSQL = "(SELECT relnamespace::regnamespace::text FROM pg_class" +
+	" WHERE oid = to_regclass('ramp_orders'))"
 
 // The statements that note a refusal. They write nothing unless the order waits.
 const (
@@ -90,13 +97,14 @@ func (d Dialect) values() *dialect {
 			volatile: "SELECT CASE relpersistence WHEN 'u' THEN 'UNLOGGED' ELSE 'TEMPORARY' END" +
 				" FROM pg_class WHERE oid = 'ramp_orders'::regclass AND relpersistence <> 'p'",
 			lax: "SELECT '' WHERE 1 = 0", settings: settingsPostgreSQL, weak: weakPostgreSQL,
+			session: sessionPostgreSQL, reverts: true, place: placePostgreSQL,
 			clock:  "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint",
 			wallet: "lower(user_address)",
 			// DEFAULT is NULL here. SQLite rejects it, and PostgreSQL has no IIF, so that a
 			// wrong dialect fails at the first order and not at its result.
-			insert: insertStatement("DEFAULT") + orKeep + orderColumns, returning: true,
-			orders: selectOrders, lock: selectOrders + lockOrder, note: noteRefusal,
-			begin: beginPostgreSQL,
+			insert: insertStatement("DEFAULT") + orKeep + orderColumns + ", " + placePostgreSQL, returning: true,
+			orders: selectOrders, lock: withPlace(selectOrders, placePostgreSQL) + lockOrder,
+			note: noteRefusal, begin: beginPostgreSQL,
 		}
 	case MySQL:
 		return &dialect{
@@ -116,12 +124,12 @@ func (d Dialect) values() *dialect {
 				"e.transactions <> 'YES'",
 			lax:   "SELECT CONCAT('sql_mode=', @@sql_mode) FROM DUAL WHERE @@sql_mode NOT LIKE '%STRICT%'",
 			clock: "SELECT UNIX_TIMESTAMP() * 1000", settings: settingsMySQL, weak: weakMySQL,
-			autocommit: "SELECT @@autocommit",
-			wallet:     "user_address", // of a collation without case
+			autocommit: "SELECT @@autocommit", session: sessionMySQL, place: "DATABASE()",
+			wallet: "user_address", // of a collation without case
 			// Not INSERT IGNORE, which turns other errors into warnings, and locks
 			// an existing row so weakly that two repeats can deadlock.
 			insert: insertStatement("NULL") + " ON DUPLICATE KEY UPDATE uuid = ramp_orders.uuid",
-			orders: selectExact, lock: selectExact + lockOrder, note: noteRefusalMySQL,
+			orders: selectExact, lock: withPlace(selectExact, "DATABASE()") + lockOrder, note: noteRefusalMySQL,
 			literal: true, begin: beginMySQL,
 		}
 	case SQLite:
@@ -136,10 +144,11 @@ func (d Dialect) values() *dialect {
 			wallet:   "lower(user_address)",
 			volatile: "SELECT '' WHERE 1 = 0",
 			lax:      "SELECT '' WHERE 1 = 0", settings: settingsSQLite, weak: weakSQLite,
-			insert: insertStatement("IIF(0, 0, NULL)") + orKeep + orderColumns, returning: true,
+			session: sessionSQLite, place: "'main'",
+			insert: insertStatement("IIF(0, 0, NULL)") + orKeep + orderColumns + ", 'main'", returning: true,
 			orders: selectOrders, note: noteRefusal,
 			// SQLite has no FOR UPDATE. A write takes its only lock.
-			lock:  "UPDATE ramp_orders SET claim = claim WHERE uuid = $1 RETURNING " + orderColumns,
+			lock:  "UPDATE ramp_orders SET claim = claim WHERE uuid = $1 RETURNING " + orderColumns + ", 'main'",
 			begin: beginSQLite,
 		}
 	default:

@@ -16,6 +16,7 @@ import (
 	"log/slog"
 	mathrand "math/rand/v2"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -34,6 +35,7 @@ type Store struct {
 	config Config
 	*dialect
 	hooks commitHooks
+	home  atomic.Pointer[string] // where the table of the first order is
 }
 
 // Config configures a [Store]; zero fields mean their defaults.
@@ -49,7 +51,8 @@ type Config struct {
 	// Apply applies the effect of a step in the transaction that records the step: both are committed,
 	// or neither. It must use tx for every statement; the database handle would commit on its own, and
 	// waits forever if tx holds the only connection. It must return every error of tx and not continue
-	// after one, because the database may have rolled back the whole transaction. Required.
+	// after one, because the database may have rolled back the whole transaction. It must leave the
+	// connection as it was: no USE, SET ROLE or SET, but SET LOCAL on PostgreSQL. Required.
 	//
 	// Apply is never called for a repeat, nor for a step that is [ramp.Step.Settled]. After a rollback
 	// it is called again, at once or by a later delivery, so it must change nothing outside of tx. It
@@ -157,7 +160,8 @@ func (s *Store) Update(ctx context.Context, id uuid.UUID, next ramp.Transition) 
 			step, _, err = s.transact(ctx, id, &opened, next, true)
 		}
 		err = s.explain(ctx, err)
-		if err == nil || n == s.config.Retries || !s.config.Retryable(err) || !wait(ctx, n) {
+		again := errors.Is(err, errElsewhere) || err != nil && s.config.Retryable(err)
+		if !again || n == s.config.Retries || !wait(ctx, n) {
 			return step, err
 		}
 	}
@@ -201,7 +205,18 @@ func (s *Store) transact(
 			step, err = ramp.Step{}, endedError(id, before, err)
 		}
 	}()
+	var before map[string]string
+	if rollback.Asked(ctx) {
+		if before, err = s.sessionOf(ctx, t.tx()); err != nil {
+			return ramp.Step{}, "", err
+		}
+	}
 	step, row, err := s.update(ctx, t.tx(), id, opened, next)
+	if errors.Is(err, errElsewhere) {
+		ours = false
+		t.giveUp()
+		return ramp.Step{}, "", err
+	}
 	if row != nil && (err != nil || !step.New) {
 		// The answer rests on a row that may have been committed only here: its commit may still wait
 		// for a standby, whose failover would lose it.
@@ -216,7 +231,11 @@ func (s *Store) transact(
 	if err := s.apply(ctx, t.tx(), &step); err != nil {
 		return ramp.Step{}, row.claim, err
 	}
-	if err := s.tryGrant(ctx, t.tx(), &step); err != nil || !commit {
+	err = s.tryGrant(ctx, t.tx(), &step)
+	if err == nil && !commit && !s.reverts {
+		err = s.unchanged(ctx, t.tx(), id, before)
+	}
+	if err != nil || !commit {
 		return ramp.Step{}, row.claim, err
 	}
 	if err := ctx.Err(); err != nil { // the error of tx would not name the cause
@@ -232,7 +251,7 @@ func (s *Store) transact(
 		err = fmt.Errorf("ramp: order %s: commit: %w", id, unusable(err))
 		return ramp.Step{}, "", &storeError{row.Order, step.Order.TxHash, err}
 	}
-	return step, "", nil
+	return step, "", s.unchanged(ctx, t.connection(), id, before)
 }
 
 // endedError returns the error of a transaction that has ended before. err is what followed.
@@ -347,7 +366,11 @@ func (s *Store) insertOrder(ctx context.Context, tx *sql.Tx, o *ramp.Order, clai
 	insert, args := s.bind(s.insert, sent.values(atAccept)...)
 	var row *orderRow
 	if s.returning {
-		row, err = readOrder(tx.QueryRowContext(ctx, insert, args...), sent)
+		var place sql.NullString
+		row, err = readOrder(tx.QueryRowContext(ctx, insert, args...), sent, &place)
+		if row != nil {
+			err = cmp.Or(s.found(place), err)
+		}
 	} else {
 		_, err = tx.ExecContext(ctx, insert, args...)
 	}
@@ -411,8 +434,9 @@ func (s *Store) apply(ctx context.Context, tx *sql.Tx, step *ramp.Step) error {
 	gaveUp := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 	locked := ctx.Err() != nil || strings.Contains(err.Error(), "database is locked")
 	if gaveUp && s.config.DB.Stats().WaitCount > waits || s.config.Dialect == SQLite && locked {
-		err = fmt.Errorf("%w (Apply must use tx for every statement: "+
-			"one on the database handle waits for tx, or for its connection)", err)
+		// A question, because another order may hold the row, or the connections.
+		err = fmt.Errorf("%w (does Apply use tx for every statement? "+
+			"One on the database handle waits for tx, or for its connection)", err)
 	}
 	return err
 }
@@ -422,7 +446,14 @@ func (s *Store) apply(ctx context.Context, tx *sql.Tx, step *ramp.Step) error {
 // REPEATABLE READ, MySQL would not see the row that the insert just met.
 func (s *Store) selectForUpdate(ctx context.Context, tx *sql.Tx, id uuid.UUID) (*orderRow, error) {
 	query, args := s.bind(s.lock, id.String())
-	row, err := readOrder(tx.QueryRowContext(ctx, query, args...), nil)
+	var place sql.NullString
+	row, err := readOrder(tx.QueryRowContext(ctx, query, args...), nil, &place)
+	switch {
+	case row != nil:
+		err = cmp.Or(s.found(place), err)
+	case errors.Is(err, sql.ErrNoRows):
+		err = cmp.Or(s.findPlace(ctx, tx), err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("ramp: order %s: %w", id, err)
 	}

@@ -33,6 +33,12 @@ type pool struct {
 type transaction interface {
 	tx() *sql.Tx
 
+	// connection returns that of the transaction.
+	connection() *sql.Conn
+
+	// giveUp rolls back and closes the connection, so that nobody gets it from the pool.
+	giveUp()
+
 	// commit commits if the transaction still holds what its step wrote: claim in the row of id.
 	commit(ctx context.Context, id uuid.UUID, claim string) error
 
@@ -191,6 +197,13 @@ type connTx struct {
 
 func (t *connTx) tx() *sql.Tx { return t.Tx }
 
+func (t *connTx) connection() *sql.Conn { return t.conn }
+
+func (t *connTx) giveUp() {
+	_ = t.Rollback()
+	_ = t.conn.Raw(func(any) error { return driver.ErrBadConn })
+}
+
 // confirm does nothing: neither InnoDB nor SQLite has something to wait for if nothing was written.
 func (t *connTx) confirm() error { return nil }
 
@@ -245,7 +258,7 @@ func (t *mysqlTx) commit(ctx context.Context, id uuid.UUID, claim string) error 
 	if err == nil {
 		err = t.Commit() // usually a no-op, but a proxy may not have passed autocommit on
 	} else if strings.Contains(err.Error(), "'autocommit'") {
-		err = fmt.Errorf("%w (%w)", errRolledBack, err)
+		err = fmt.Errorf("%w (%w), or Apply has left the database with USE", errRolledBack, err)
 	}
 	t.committed = err == nil
 	return err

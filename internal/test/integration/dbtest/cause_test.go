@@ -73,7 +73,7 @@ func TestAnErrorOfApplyNamesStepAndOrder(t *testing.T) {
 // waits for itself.
 func TestApplyThatUsesTheDatabaseInsteadOfTx(t *testing.T) {
 	t.Parallel()
-	const advice = "Apply must use tx"
+	const advice = "does Apply use tx"
 	eachDatabase(t, func(t *testing.T, p *place) {
 		p.db.SetMaxOpenConns(1)
 		check(t, p.db.Ping())   // connects, which is not in the time that follows
