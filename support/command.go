@@ -306,7 +306,7 @@ func finishFitting(ctx context.Context, c call, from, to time.Time, yes bool, d 
 		}
 	}
 	if c.On.config.Books == nil {
-		return invalid.Field("Config.Audit", "is required with -fitting")
+		return invalid.Field("Config.Books", "is required with -fitting")
 	}
 	books, err := c.On.config.Books.Reconcile(ctx, from, to)
 	if err != nil {

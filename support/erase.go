@@ -63,7 +63,7 @@ func (o *Orders) EraseSession(
 		return 0, fmt.Errorf("ramp: erase a session: %w: without them, nobody can tell whether a "+
 			"transaction on the chain belongs to order %s, and later books may find events that nobody "+
 			"ordered; if you read no books, erase without evidence",
-			invalid.Field("Config.Audit", "are missing"), orders[0].UUID)
+			invalid.Field("Config.Books", "are missing"), orders[0].UUID)
 	}
 	erased, err = store.EraseSession(ctx, sessionID, before)
 	if err == nil {

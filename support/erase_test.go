@@ -45,7 +45,7 @@ func TestAPlayerIsErasedWithoutANodeOnlyIfAPersonSaysSo(t *testing.T) {
 		if test.refused {
 			var invalid *ramp.InvalidError
 			require.ErrorAs(t, err, &invalid, name)
-			assert.ErrorContains(t, err, "Config.Audit")
+			assert.ErrorContains(t, err, "Config.Books")
 			assert.Equal(t, 0, erased, name)
 			erased, err = orders.EraseSession(t.Context(), "session-1", rig.HoursAgo(7*24), blind)
 		}

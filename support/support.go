@@ -92,7 +92,7 @@ func New(c Config) (*Orders, error) {
 	var wrong invalid.Fields
 	wrong.Require(c.Store != nil, "Config.Store", "is required")
 	wrong.RequireNotNil(c.Store, "Config.Store")
-	wrong.RequireNotNil(c.Books, "Config.Audit")
+	wrong.RequireNotNil(c.Books, "Config.Books")
 	if c.Proof != nil {
 		network := c.Proof.Config().Network
 		c.Network = cmp.Or(c.Network, network)

@@ -43,6 +43,7 @@ func inVirtualTime(t *testing.T, m mutant, test func(t *testing.T, s *studio)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		test(t, newStudio(t, m, &wires{calls: make(chan net.Conn), done: make(chan struct{})}))
+		time.Sleep(time.Minute) // the work on a call may outlast its answer
 	})
 }
 
