@@ -105,6 +105,14 @@ func ResultLate(d time.Duration) Fault {
 	})
 }
 
+// ResultBeforeAnswer delivers the first result, and those of [ResultAtOnce] that go with it, while a
+// repeat of the validate call is not answered: the service has its approval and asks once more, the
+// game answers, and the result arrives before that answer does. The game may reject the repeat. It must
+// not take the assets again.
+func ResultBeforeAnswer() Fault {
+	return newFault("result-before-answer", scripted, func(s *fault.Script) { s.BeforeAnswer = true })
+}
+
 // ResultNever keeps the result from being delivered.
 func ResultNever() Fault {
 	return newFault("result-never", mined, func(s *fault.Script) { s.Never = true })

@@ -48,6 +48,12 @@ func TestAGoodGameStandsEveryFault(t *testing.T) {
 		{[]ramptest.Fault{ramptest.MintedByStranger()}, 1, minted, ramptest.Confirmed},
 		{[]ramptest.Fault{ramptest.ValidateTwice()}, 1, minted, ramptest.Confirmed},
 		{[]ramptest.Fault{ramptest.ValidateAtOnce(8)}, 1, minted, ramptest.Confirmed},
+		{[]ramptest.Fault{ramptest.ResultBeforeAnswer()}, 1, minted, ramptest.Confirmed},
+		{[]ramptest.Fault{ramptest.ResultBeforeAnswer(), ramptest.TransactionFails()}, 1, restored, ramptest.Confirmed},
+		{[]ramptest.Fault{ramptest.ResultBeforeAnswer(), ramptest.ResultAtOnce(3), ramptest.ResultTwice(),
+			ramptest.TransactionFails()}, 4, restored, ramptest.Confirmed},
+		{[]ramptest.Fault{ramptest.ResultBeforeAnswer(), ramptest.LostAnswer(ramptest.OnResult),
+			ramptest.TransactionFails()}, 2, restored, ramptest.Confirmed},
 		{[]ramptest.Fault{ramptest.ValidateOtherDigest(), ramptest.ValidateOtherAmount()}, 1, minted,
 			ramptest.Confirmed},
 		{[]ramptest.Fault{ramptest.TamperedBody(ramptest.OnValidate), ramptest.WrongHMAC(ramptest.OnValidate),
@@ -319,6 +325,24 @@ func TestFaultsOfAResultGoTogether(t *testing.T) {
 			})
 			slices.Reverse(test.faults)
 		}
+	}
+}
+
+// A game that neither takes nor gives back looks like one that takes with a repeat of the validate call and gives
+// back with the result, if both are answered between the same readings. Nobody can say that it is right.
+func TestAMintForWhichNothingMovedBeforeTheAnswerIsUnknown(t *testing.T) {
+	nothing := func(*server, *booking, bool) int { return http.StatusOK }
+	game := &kind{check: approves, finish: nothing, script: func(p *trial) {
+		p.order(step{fails: true})
+		p.later(time.Hour)
+		p.ends()
+	}}
+	for _, books := range []func(*ramptest.Config){closed, func(*ramptest.Config) {}} {
+		red, said := game.played(t, books, false)
+		assert.False(t, red, "nothing was taken, so nothing was due\n%s", said)
+		red, said = game.played(t, books, false, ramptest.ResultBeforeAnswer())
+		assert.True(t, red, said)
+		assert.Contains(t, said, "What the game moved is unknown")
 	}
 }
 

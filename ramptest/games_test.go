@@ -1,6 +1,7 @@
 package ramptest_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -50,9 +51,11 @@ func TestGamesThatLoseAreRed(t *testing.T) {
 		t.Run(g.name, func(t *testing.T) {
 			t.Parallel()
 			for _, second := range []bool{false, true} {
-				red, said := g.played(t, closed, second)
-				green := g.green != "" && !(g.seesSecond && second)
-				assert.Equal(t, !green, red, "is the second player asked: %t\n%s", second, said)
+				for _, faults := range [][]ramptest.Fault{nil, {ramptest.ResultBeforeAnswer()}} {
+					red, said := g.played(t, closed, second, faults...)
+					green := g.green != "" && !(g.seesSecond && second)
+					assert.Equal(t, !green, red, "%v, is the second player asked: %t\n%s", faults, second, said)
+				}
 			}
 		})
 	}
@@ -81,14 +84,23 @@ func TestRightGamesAreGreen(t *testing.T) {
 	for _, g := range rightGames() {
 		t.Run(g.name, func(t *testing.T) {
 			t.Parallel()
-			for books, why := range map[string]string{"closed": g.closed, "open": g.open} {
-				if books == "closed" && g.earns {
+			for _, test := range []struct {
+				closed bool
+				faults []ramptest.Fault
+				why    string
+			}{
+				{true, nil, g.closed},
+				{false, nil, g.open},
+				{true, []ramptest.Fault{ramptest.ResultBeforeAnswer()}, cmp.Or(g.closed, g.beforeAnswer)},
+				{false, []ramptest.Fault{ramptest.ResultBeforeAnswer()}, cmp.Or(g.open, g.beforeAnswer)},
+			} {
+				if test.closed && g.earns {
 					continue // it moves assets between calls, which closed books do not allow
 				}
-				red, said := g.played(t, func(c *ramptest.Config) { c.Closed = books == "closed" }, true)
-				assert.Equal(t, why != "", red, "with %s books\n%s", books, said)
-				if why != "" {
-					assert.Contains(t, document, "\n| "+why+" |", "docs/testing.md does not list it")
+				red, said := g.played(t, func(c *ramptest.Config) { c.Closed = test.closed }, true, test.faults...)
+				assert.Equal(t, test.why != "", red, "closed books: %t, %v\n%s", test.closed, test.faults, said)
+				if test.why != "" {
+					assert.Contains(t, document, "\n| "+test.why+" |", "docs/testing.md does not list it")
 				}
 			}
 		})
@@ -118,7 +130,9 @@ type kind struct {
 	seesSecond bool   // of such a one: it does not pass if the second player is asked for assets
 	closed     string // of a right one: the row of docs/testing.md about why it fails with closed books
 	open       string // the same with open ones
-	earns      bool   // of a right one: it is not for closed books
+	// of a right one: the row about why it fails if a result comes before the answer of a validate call
+	beforeAnswer string
+	earns        bool // of a right one: it is not for closed books
 }
 
 // A moment is when a job acts.
@@ -345,19 +359,22 @@ type trial struct {
 	*server
 	t       *testing.T
 	client  *ramp.Client
-	library bool // the game has a ramp.Handler
+	library bool             // the game has a ramp.Handler
+	faults  []ramptest.Fault // of each order, with those of the README
 }
 
 // played plays the test of a studio against a game, in memory and in no time, and reports whether it fails.
-func (k *kind) played(t *testing.T, books func(*ramptest.Config), second bool) (red bool, said string) {
+func (k *kind) played(t *testing.T, books func(*ramptest.Config), second bool, faults ...ramptest.Fault) (red bool,
+	said string) {
 	synctest.Test(t, func(t *testing.T) {
 		test := &judged{TB: t}
-		red, said = k.play(t, test, books, second)
+		red, said = k.play(t, test, books, second, faults)
 	})
 	return red, said
 }
 
-func (k *kind) play(t *testing.T, test *judged, books func(*ramptest.Config), second bool) (bool, string) {
+func (k *kind) play(t *testing.T, test *judged, books func(*ramptest.Config), second bool,
+	faults []ramptest.Fault) (bool, string) {
 	start := func() assets { return assets{"item_gold": 1000, "item_gem": 50} }
 	s := &server{kind: k, key: must.Get(ramp.TextKey("key of the console"))(t), signer: must.Get(ramp.NewKeySigner(
 		"0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))(t),
@@ -383,7 +400,7 @@ func (k *kind) play(t *testing.T, test *judged, books func(*ramptest.Config), se
 	s.service.SetHandler(h)
 	client := must.Get(ramp.NewClient(ramp.ClientConfig{URL: s.service.URL(), Key: s.key,
 		HTTPClient: s.service.Client()}))(t)
-	p := &trial{server: s, t: t, client: client, library: k.behind != nil}
+	p := &trial{server: s, t: t, client: client, library: k.behind != nil, faults: faults}
 	if second {
 		p.asks("bob-1")
 	}
@@ -433,6 +450,7 @@ func (p *trial) orderOf(s step, gold int64, faults ...ramptest.Fault) {
 		MintFeeBps: 2000, Materials: items, Outputs: items}})
 	require.NoError(p.t, err)
 	faults = append(faults, ramptest.ValidateTwice(), ramptest.LostAnswer(ramptest.OnResult))
+	faults = append(faults, p.faults...)
 	if s.fails {
 		faults = append(faults, ramptest.TransactionFails())
 	}

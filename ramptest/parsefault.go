@@ -28,6 +28,7 @@ var faultForms = fault.Forms{
 	plain(ResultTwice, "the result is sent again immediately"),
 	counted(ResultAtOnce, "the result is sent COUNT times at the same time"),
 	form(ResultLate(0), "DURATION", "the result is delayed by DURATION", late),
+	plain(ResultBeforeAnswer, "the result comes while a repeat of the validate call is not answered"),
 	plain(ResultNever, "the result is not sent"),
 	plain(BurnsLess, "the transaction burns one of the token's smallest units less than the order is about"),
 	plain(MintedByStranger, "somebody with the validator key mints the same"),

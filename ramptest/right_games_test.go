@@ -21,6 +21,7 @@ const (
 	early     = "ends an order by a job, and then fails at its result, in books that are not closed"
 	byItself  = "moves assets by itself"
 	noPlayer  = "returns no `player_id`, and the books are closed"
+	takesLate = "takes the price of a mint after its answer, and a mint with `ResultBeforeAnswer` fails"
 	alsoMoves = "moves assets between calls, and the books are closed"
 )
 
@@ -46,7 +47,8 @@ func rightOrders() []*kind {
 					h.ServeHTTP(w, r.WithContext(context.WithoutCancel(r.Context())))
 				})
 			}},
-		{name: "takes at the result", check: (*server).affords, finish: once(func(s *server, o *booking, ok bool) {
+		{name: "takes at the result", beforeAnswer: takesLate, check: (*server).affords, finish: once(func(s *server,
+			o *booking, ok bool) {
 			if o.mint && ok {
 				s.move(o.player, o.items, -1)
 			} else if ok {
@@ -200,7 +202,7 @@ func rightLists() []*kind {
 				}
 				return owns
 			}},
-		{name: "what is set aside stays in the list", check: held, finish: settles},
+		{name: "what is set aside stays in the list", beforeAnswer: takesLate, check: held, finish: settles},
 		{name: "what is set aside is an asset", check: func(s *server, o *booking) string {
 			rejection := s.take(o)
 			if rejection == "" && o.mint {
@@ -257,7 +259,7 @@ func rightLate() []*kind {
 	return []*kind{
 		{name: "gives 20 ms later", finish: soon(20 * time.Millisecond)},
 		{name: "gives 70 ms later", finish: soon(70 * time.Millisecond)},
-		{name: "takes 20 ms later", check: func(s *server, o *booking) string {
+		{name: "takes 20 ms later", beforeAnswer: takesLate, check: func(s *server, o *booking) string {
 			rejection := s.affords(o)
 			if rejection == "" && o.mint {
 				s.soon(20*time.Millisecond, func() { s.move(o.player, o.items, -1) })

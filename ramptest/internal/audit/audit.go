@@ -63,6 +63,10 @@ type Call struct {
 	Order           Subject
 	Result, Forged  bool
 	Stated, OnChain bool
+
+	// Alone says that a call about the same order is made before this one ends. A call about another order
+	// must then not overlap: the inner call could not join their window, and would wait for itself.
+	Alone bool
 }
 
 // Finding is what the game has lost, or moved twice or wrongly.

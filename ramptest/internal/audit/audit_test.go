@@ -139,7 +139,7 @@ func (o *opening) call(name string, open func() *audit.Entry) {
 }
 
 // Calls that overlap share a window only if their effects can be told apart: validate calls,
-// or the results of one order.
+// or the calls of one order.
 func TestWindowsThatOverlap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := play(audit.Config{Settle: -1}, map[string]*player{"s": {"alice", 1000}, "other": {"bob", 1000}})
@@ -233,6 +233,63 @@ func TestAPlayerWhoBecomesKnown(t *testing.T) {
 	assert.True(t, g.Account(unread).Unread)
 }
 
+// A validate call and the results of its order share a window, but not with calls of other orders.
+func TestTheCallsOfOneOrderShareAWindow(t *testing.T) {
+	for _, first := range []string{"repeat", "result"} {
+		synctest.Test(t, func(t *testing.T) {
+			g := play(audit.Config{Settle: -1}, map[string]*player{"s": {"alice", 1000}})
+			order, other := mint("s"), mint("s")
+			g.approve(order)
+			g.told = nil
+			o := &opening{opened: map[string]*audit.Entry{}}
+			calls := map[string]func() *audit.Entry{
+				"repeat": func() *audit.Entry { return g.validate(order) },
+				"result": func() *audit.Entry { return g.result(order, false) },
+			}
+			second := map[string]string{"repeat": "result", "result": "repeat"}[first]
+			o.call(first, calls[first])
+			o.call(second, calls[second])
+			assert.Equal(t, []string{first, second}, o.begun, "both are about one order")
+			o.call("other", func() *audit.Entry { return g.validate(other) })
+			o.call("result of other", func() *audit.Entry { return g.result(other, false) })
+			assert.Equal(t, []string{first, second}, o.begun, "these are about another one")
+			g.move("s", 100)
+			yes(o.opened[first])
+			assert.Empty(t, g.told)
+			yes(o.opened[second])
+			assert.Equal(t, []string{"gave back 100 gold"}, g.told)
+			assert.Equal(t, []tally.Assets{{}}, g.moved(t, order))
+		})
+	}
+}
+
+// A result waits until validate calls of several orders are answered. So a call during which one is made, and
+// calls about other orders, never overlap.
+func TestACallDuringWhichAnotherIsMadeIsAlone(t *testing.T) {
+	alone := func(o audit.Subject) audit.Call { return audit.Call{Order: o, Alone: true} }
+	synctest.Test(t, func(t *testing.T) {
+		g := play(audit.Config{Settle: -1}, map[string]*player{"s": {"alice", 1000}})
+		order := mint("s")
+		g.approve(order)
+		o := &opening{opened: map[string]*audit.Entry{}}
+		o.call("another", func() *audit.Entry { return g.validate(mint("s")) })
+		o.call("alone", func() *audit.Entry { return g.Open(t.Context(), alone(order)) })
+		assert.Equal(t, []string{"another"}, o.begun)
+		o.opened["another"].Close(t.Context(), tally.No, http.StatusOK, true)
+		synctest.Wait()
+		assert.Equal(t, []string{"another", "alone"}, o.begun)
+		o.call("one more", func() *audit.Entry { return g.validate(mint("s")) })
+		result := g.result(order, true)
+		assert.Equal(t, []string{"another", "alone"}, o.begun)
+		yes(result)
+		yes(o.opened["alone"])
+		synctest.Wait()
+		assert.Equal(t, []string{"another", "alone", "one more"}, o.begun)
+		o.opened["one more"].Close(t.Context(), tally.No, http.StatusOK, true)
+		assert.Empty(t, g.problems())
+	})
+}
+
 // A call that waited for another one while the player was unknown is one of the player who is
 // known since, for whose calls there is one window.
 func TestAPlayerWhoBecomesKnownHasOneWindow(t *testing.T) {
@@ -242,7 +299,7 @@ func TestAPlayerWhoBecomesKnownHasOneWindow(t *testing.T) {
 		first, second := mint("s"), mint("s")
 		o := &opening{opened: map[string]*audit.Entry{}}
 		o.call("first", func() *audit.Entry { return g.validate(first) })
-		o.call("result", func() *audit.Entry { return g.result(first, true) })
+		o.call("result", func() *audit.Entry { return g.result(mint("s"), false) })
 		assert.Equal(t, []string{"first"}, o.begun)
 		_, _, _ = g.ask(t.Context(), first.Session, uuid.Nil)
 		g.move("s", -100)

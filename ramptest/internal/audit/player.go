@@ -20,13 +20,16 @@ type player struct {
 }
 
 // window is the time between two readings of a player's assets. It has one call, or several
-// that overlap: validate calls, or results of one order. What a result moves would
+// that overlap: calls about one order, or validate calls about several. What a result moves would
 // otherwise be mixed up with the effects of other orders.
 type window struct {
 	player  *player
 	session ramp.Session // used to ask for the assets
 	id      uuid.UUID    // the order that it was opened for
-	result  bool
+	order   Subject      // that order
+	several bool         // it has calls about other orders, too
+	alone   bool         // it admits none about another order
+	result  bool         // it has a result
 	ready   bool         // before was read
 	before  tally.Assets // nil if unknown
 	stray   bool         // who the player is was unknown; it may be any
@@ -40,7 +43,24 @@ type window struct {
 
 // admits reports whether a call may join the window.
 func (w *window) admits(c *Call) bool {
-	return w.result == c.Result && (w.id == c.Order.UUID || !w.result && w.player.waiting == 0)
+	switch {
+	case w.result || c.Result || w.alone || c.Alone:
+		return !w.several && w.isAbout(&c.Order)
+	default:
+		return w.id == c.Order.UUID || w.player.waiting == 0
+	}
+}
+
+// isAbout reports whether the window was opened for an order. There may be two under a UUID.
+func (w *window) isAbout(o *Subject) bool {
+	return w.id == o.UUID && w.order.Mint == o.Mint && w.order.Sum.Equal(o.Sum)
+}
+
+// join enters that a call begins.
+func (w *window) join(c *Call) {
+	w.open++
+	w.several = w.several || !w.isAbout(&c.Order)
+	w.result, w.alone = w.result || c.Result, w.alone || c.Alone
 }
 
 // sent returns the calls that have reached the game.

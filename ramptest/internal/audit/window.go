@@ -51,14 +51,15 @@ func (b *Auditor) Open(ctx context.Context, c Call) *Entry {
 	b.changes++
 	w := p.window
 	if w != nil {
-		w.open++
+		w.join(&c)
 		for !w.ready {
 			b.turned.Wait()
 		}
 		return b.begin(w, c, unknown)
 	}
-	w = &window{player: p, session: o.Session, id: o.UUID, result: c.Result,
-		stray: b.keys[o.Session.ID] == "", strayed: b.strayed, open: 1}
+	w = &window{player: p, session: o.Session, id: o.UUID, order: *o,
+		stray: b.keys[o.Session.ID] == "", strayed: b.strayed}
+	w.join(&c)
 	p.window = w
 	switch {
 	case w.stray:

@@ -32,6 +32,9 @@ type Config struct {
 	Retry    func(status int) bool // whether a result is sent again after this HTTP status
 	Now      func() time.Time
 
+	// AskAgain makes one more validate call, and calls before while it is not answered.
+	AskAgain func(ctx context.Context, o *order.Order, before func()) error
+
 	Plan     func(*order.Order, time.Time)             // plans the next [Deliveries.Deliver]
 	Began    func()                                    // is called when an attempt begins
 	Ended    func(uuid.UUID)                           // is called when an attempt has ended
@@ -124,11 +127,19 @@ func (s *Deliveries) begin(ctx context.Context, o *order.Order, name string) []D
 	if o.Script.AtOnce > 0 {
 		name = fault.AtOnce
 	}
-	var calls sync.WaitGroup
-	for i := range sent {
-		calls.Go(func() { sent[i] = s.Attempt(ctx, o, order.AsOnChain, name) })
+	first := func() {
+		var calls sync.WaitGroup
+		for i := range sent {
+			calls.Go(func() { sent[i] = s.Attempt(ctx, o, order.AsOnChain, name) })
+		}
+		calls.Wait()
 	}
-	calls.Wait()
+	if o.Script.BeforeAnswer {
+		err := s.config.AskAgain(ctx, o, first)
+		sent[0].Err = errors.Join(sent[0].Err, err, s.config.Found(o.UUID))
+	} else {
+		first()
+	}
 	for range o.Script.Again {
 		sent = append(sent, s.Attempt(ctx, o, order.AsOnChain, fault.Again))
 	}

@@ -173,6 +173,23 @@ func (s *Orders) askAgain(ctx context.Context, o *order.Order, again fault.Repea
 	return mustReject(err, ErrTwoOrders)
 }
 
+// askBefore makes one more validate call for an approved order, and calls before when the game has answered
+// and the answer has not arrived. The service has its approval, so the game may reject this call.
+func (s *Orders) askBefore(ctx context.Context, o *order.Order, before func()) error {
+	once := sync.OnceFunc(before)
+	defer once() // if the game does not answer
+	c := game.Call{Kind: control.KindValidate, Order: o, Body: text.JSON(&o.Request), Fault: fault.BeforeAnswer}
+	_, err := s.Game.Play(ctx, c, fault.Call{}, func(a *game.Answer) error {
+		once()
+		_, err := game.CheckApproval(a, &o.Request, s.config.Validator)
+		return err
+	})
+	if game.IsRejection(err) {
+		return nil
+	}
+	return err
+}
+
 // mustReject returns what is wrong with an answer to a call that the game must reject, with the
 // error of an approval.
 func mustReject(err, approved error) error {

@@ -128,7 +128,7 @@ func (s *Service) wire() {
 // newDeliveries returns the deliveries of the orders.
 func (s *Orders) newDeliveries() *delivery.Deliveries {
 	return delivery.New(delivery.Config{Game: s.Game, Chains: s.Chains, Rules: &s.config.Rules,
-		Schedule: s.config.Schedule, Retry: s.config.Retry, Now: s.Clock.Now,
+		Schedule: s.config.Schedule, Retry: s.config.Retry, Now: s.Clock.Now, AskAgain: s.askBefore,
 		Plan: func(o *order.Order, at time.Time) {
 			s.jobs.Plan(order.Job{Due: at, Task: order.DeliverResult, Order: o})
 		},

@@ -4,6 +4,7 @@ package fault
 const (
 	Again           = "again"
 	AtOnce          = "at once"
+	BeforeAnswer    = "its answer comes after the result"
 	WithOtherDigest = "with another digest"
 	WithOtherAmount = "with another amount"
 	OffTheTerms     = "off the terms"

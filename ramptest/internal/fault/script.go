@@ -20,26 +20,28 @@ type Fault struct {
 
 // Script is the combined effect of all faults of an order.
 type Script struct {
-	Fails       bool   // the transaction fails
-	Kind        uint64 // of the transaction
-	Pending     bool
-	Late        time.Duration
-	Never       bool
-	Held        bool
-	Stranger    bool // somebody else mints the same
-	Less        bool // burns one unit less
-	AtOnce      int  // how many first deliveries are made at the same time
-	Again       int  // how many more follow, one after the other
-	Reorganized bool
-	Stale       bool // every delivery has the body of the first
-	WithoutFee  bool
-	Expired     bool
-	Calls       int       // further validate calls at the same time
-	Repeats     []Repeat  // further validate calls, one after the other
-	OffTerms    []OffTerm // orders that come first and that the game does not offer
-	Validate    Call
-	Result      Call
-	Names       []string // of the faults
+	Fails    bool   // the transaction fails
+	Kind     uint64 // of the transaction
+	Pending  bool
+	Late     time.Duration
+	Never    bool
+	Held     bool
+	Stranger bool // somebody else mints the same
+	Less     bool // burns one unit less
+	AtOnce   int  // how many first deliveries are made at the same time
+	Again    int  // how many more follow, one after the other
+	// the first deliveries are made while one more validate call is not answered
+	BeforeAnswer bool
+	Reorganized  bool
+	Stale        bool // every delivery has the body of the first
+	WithoutFee   bool
+	Expired      bool
+	Calls        int       // further validate calls at the same time
+	Repeats      []Repeat  // further validate calls, one after the other
+	OffTerms     []OffTerm // orders that come first and that the game does not offer
+	Validate     Call
+	Result       Call
+	Names        []string // of the faults
 
 	must []Fault // those that must have an effect, each once
 	err  error   // the first invalid fault

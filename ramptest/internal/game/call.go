@@ -131,7 +131,8 @@ func (c *Call) verdictOn(a *Answer, err error, retry func(int) bool) verdict.Ver
 	case c.opposite:
 		v.Trap, v.Fits = verdict.Opposite, c.fits
 	case c.Kind == control.KindValidate:
-		v.Trap = map[string]verdict.Trap{fault.AtOnce: verdict.AtOnce, fault.WithOtherDigest: verdict.Digest,
+		v.Trap = map[string]verdict.Trap{fault.AtOnce: verdict.AtOnce,
+			fault.BeforeAnswer: verdict.Repeated, fault.WithOtherDigest: verdict.Digest,
 			fault.WithOtherAmount: verdict.Amount, fault.OffTheTerms: verdict.OffTerms}[c.Fault]
 	}
 	if a != nil {

@@ -129,6 +129,7 @@ func (s *Game) exchange(ctx context.Context, c Call, judge func(*Answer) error) 
 	}
 	watch := s.config.Watch(ctx,
 		audit.Call{Order: o.Entered(), Result: c.Kind == control.KindResult, Forged: c.forged,
+			Alone:  c.Fault == fault.BeforeAnswer,
 			Stated: c.Stated == order.Succeeded, OnChain: c.OnChain == order.Succeeded})
 	c.opposite, c.fits = watch.Opposite, watch.Fits
 	if c.Kind == control.KindValidate {

@@ -256,6 +256,64 @@ func TestWhatWasTakenIsKept(t *testing.T) {
 	}
 }
 
+// A result may come while a validate call of its order is not answered. What moved is known if there is one
+// way to explain it.
+func TestAResultBesideAValidateIsJudged(t *testing.T) {
+	for _, test := range []struct {
+		name      string
+		order     *Tally
+		taken     int64 // when it was approved
+		succeeded bool
+		answer    Answer // to the result
+		moved     int64
+		unknown   bool
+		want      string
+	}{
+		{name: "a mint that was taken succeeds", order: mint(), taken: 100, succeeded: true, answer: Yes},
+		{name: "a mint that was taken fails", order: mint(), taken: 100, answer: Yes, moved: 100},
+		{name: "a mint that was taken fails at the next result", order: mint(), taken: 100, answer: Open},
+		{name: "taken again", order: mint(), taken: 100, succeeded: true, answer: Yes, moved: -100,
+			want: "succeeded on chain: the game must move nothing: gold: 800 before the call, 700 after it, 800 expected"},
+		{name: "taken again, and given back once", order: mint(), taken: 100, answer: Yes,
+			want: "failed on chain: the game must give back 100 gold: 800 before the call, 800 after it, 900 expected"},
+		{name: "given back twice", order: mint(), taken: 100, answer: Yes, moved: 200,
+			want: "failed on chain: the game must give back 100 gold: 800 before the call, 1,000 after it, 900 expected"},
+		{name: "a mint is taken by either call", order: mint(), succeeded: true, answer: Yes, moved: -100},
+		{name: "a mint is taken by none", order: mint(), succeeded: true, answer: Yes,
+			want: "succeeded on chain: the game must take 100 gold: 900 before the call, 900 after it, 800 expected"},
+		{name: "a mint is taken by one and given back by the other, or moved by none", order: mint(), answer: Yes,
+			unknown: true},
+		{name: "the same, and the result will come again", order: mint(), answer: Open, unknown: true},
+		{name: "a burn succeeds", order: burn(), succeeded: true, answer: Yes, moved: 100},
+		{name: "a burn fails", order: burn(), answer: Yes},
+		{name: "a burn is granted twice", order: burn(), succeeded: true, answer: Yes, moved: 200,
+			want: "succeeded on chain: the game must grant 100 gold: 900 before the call, 1,100 after it, 1,000 expected"},
+		{name: "a burn that failed is granted", order: burn(), answer: Yes, moved: 100,
+			want: "failed on chain: the game must move nothing: gold: 900 before the call, 1,000 after it, 900 expected"},
+	} {
+		for _, resultFirst := range []bool{true, false} {
+			t.Run(test.name, func(t *testing.T) {
+				p, o := &Player{}, *test.order
+				windows(p)(Call{Order: &o, Answer: Yes}, 900, 900-test.taken)
+				o.Deliver(test.succeeded, test.succeeded)
+				calls := []Call{{Order: &o, Result: true, Answer: test.answer}, {Order: &o, Answer: Yes}}
+				if !resultFirst {
+					calls[0], calls[1] = calls[1], calls[0]
+				}
+				had := 900 - test.taken
+				v := p.Judge(calls, read(had), read(had+test.moved), true)
+				p.End(v)
+				want := test.want
+				if want != "" {
+					want = names(v.candidates) + " " + want
+				}
+				assert.Equal(t, want, v.Problem)
+				assert.Equal(t, test.unknown, o.Mixed)
+			})
+		}
+	}
+}
+
 // Calls that overlap are one window, whose orders must explain what moved
 // together.
 func TestOrdersOfOneWindowAreJudgedTogether(t *testing.T) {

@@ -52,6 +52,19 @@ type candidate struct {
 	taken []Step // the steps that explain what moved
 }
 
+// hidesTaking reports whether a validate call and a result of a mint lie between the same readings, and
+// nothing is known to have moved: the game may have taken the assets and given them back, or neither.
+func (w candidate) hidesTaking() bool {
+	validate, result := false, false
+	for _, c := range w.calls {
+		if !c.Forged && c.Answer != No {
+			validate, result = validate || !c.Result, result || c.Result
+		}
+	}
+	return w.order.Mint && len(w.order.Sum) > 0 && len(w.order.Took) == 0 && validate && result &&
+		slices.ContainsFunc(w.taken, func(s Step) bool { return isStill(s) && len(s.Total) == 0 })
+}
+
 // Judge judges a window between two readings, which are nil if unknown. It changes
 // nothing; [Player.End] enters the judgment. Only the last judgment of a window may
 // explain a difference by late effects of other orders, because until then a missing
@@ -348,8 +361,8 @@ func (v *Judgment) story() string {
 	}
 	w := v.candidates[0]
 	last := w.calls[len(w.calls)-1]
-	for _, c := range w.calls {
-		if c.Answer == Yes && !c.Forged {
+	for _, c := range w.calls { // a result is later than a validate call, whose answer may come after it
+		if c.Answer == Yes && !c.Forged && (c.Result || !last.Result || last.Answer != Yes) {
 			last = c
 		}
 	}
@@ -435,6 +448,7 @@ func (p *Player) End(v Judgment) (changed []*Tally) {
 			o.Unread, w.taken = true, w.steps
 			p.Pending = append(p.Pending, w.calls...)
 		case w.taken != nil:
+			o.Mixed = o.Mixed || w.hidesTaking()
 		case len(v.candidates) > 1: // what each of them moved is unknown
 			o.Mixed, w.taken = true, w.steps
 		default: // what moved is known, and a problem must be reported only once
@@ -524,7 +538,7 @@ func (p *Player) Look(owns Assets) (changed []*Tally, strange Assets) {
 			continue
 		}
 		changed = append(changed, o)
-		o.Mixed = o.Mixed || !ok
+		o.Mixed = o.Mixed || !ok || w.hidesTaking()
 		p.enter(w, guess)
 		o.Unread = len(o.Totals) > 1
 	}

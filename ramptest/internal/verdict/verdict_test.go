@@ -479,6 +479,8 @@ func TestACallIsDescribed(t *testing.T) {
 			"✗ failed attention: The game rejected the call with HTTP 404. No transaction was made."},
 		{Call{Kind: Validate, Status: 200, Code: "BUSY", Trap: AtOnce},
 			"– rejected: Rejected by the game: BUSY. Another of the calls at once must be approved."},
+		{Call{Kind: Validate, Status: 200, Code: "BUSY", Trap: Repeated},
+			"– rejected: Rejected by the game: BUSY. The service has the approval already, so nothing is lost."},
 		{Call{Kind: Validate, Status: 200, Success: true, Lost: true},
 			"● waiting: The answer was lost on purpose: HTTP 200."},
 		{Call{Kind: Validate, Status: 200, Code: "INVALID_MESSAGE", Trap: Digest},
@@ -526,7 +528,7 @@ func TestACallIsDescribed(t *testing.T) {
 // Whatever is wrong is red and needs attention; whatever is right is not.
 func TestEveryCallGetsATrueSentence(t *testing.T) {
 	for kind, traps := range [][]Trap{{Genuine, Scripted}, {Genuine},
-		{Genuine, Forged, Digest, Amount, OffTerms, AtOnce}, {Genuine, Forged, Opposite}} {
+		{Genuine, Forged, Digest, Amount, OffTerms, AtOnce, Repeated}, {Genuine, Forged, Opposite}} {
 		for _, trap := range traps {
 			for _, status := range []int{0, 200, 400, 401, 500} {
 				for i, answer := range []Call{{Success: true}, {Code: "NO"}, {Problem: "it breaks the interface"},
@@ -548,7 +550,7 @@ func TestEveryCallGetsATrueSentence(t *testing.T) {
 						require.NotEqual(t, Good, v.Tone, "a crash passes no check: %s", name)
 					}
 					if v.Tone == Good {
-						require.Equal(t, c.Success, trap < Forged || trap == AtOnce, name)
+						require.Equal(t, c.Success, trap < Forged || trap == AtOnce || trap == Repeated, name)
 					}
 				}
 			}
