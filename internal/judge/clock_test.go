@@ -42,8 +42,8 @@ func skipSlow(t *testing.T, short bool) {
 func inVirtualTime(t *testing.T, m mutant, test func(t *testing.T, s *studio)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
+		defer time.Sleep(time.Minute) // the work on a call may outlast its answer
 		test(t, newStudio(t, m, &wires{calls: make(chan net.Conn), done: make(chan struct{})}))
-		time.Sleep(time.Minute) // the work on a call may outlast its answer
 	})
 }
 

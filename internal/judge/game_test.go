@@ -474,7 +474,10 @@ func (g *game) latest(s ramp.Session) ramp.Session {
 func (g *game) rest() {
 	g.mu.Unlock()
 	defer g.mu.Lock()
-	time.Sleep(time.Millisecond)
+	select {
+	case <-time.After(time.Millisecond):
+	case <-g.closed:
+	}
 }
 
 // lock takes a lock with a name. It is a channel, because the virtual clock of package
