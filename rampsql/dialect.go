@@ -64,6 +64,22 @@ const (
 const placePostgreSQL = "(SELECT relnamespace::regnamespace::text FROM pg_class" +
 	" WHERE oid = to_regclass('ramp_orders'))"
 
+// The statements that select what a connection keeps beyond a transaction, and the game depends on.
+const (
+	sessionPostgreSQL = "SELECT name, setting FROM pg_settings WHERE source = 'session'" +
+		" AND name NOT LIKE 'transaction%' UNION ALL SELECT 'current_user', current_user::text" +
+		" UNION ALL SELECT 'search_path', current_setting('search_path')"
+	sessionMySQL = "SHOW SESSION VARIABLES WHERE variable_name IN ('sql_mode', 'time_zone'," +
+		" 'character_set_client', 'character_set_connection', 'character_set_results'," +
+		" 'collation_connection', 'tx_isolation', 'transaction_isolation', 'foreign_key_checks'," +
+		" 'unique_checks', 'sql_safe_updates', 'lock_wait_timeout', 'innodb_lock_wait_timeout')"
+	sessionSQLite = "SELECT 'query_only', query_only FROM pragma_query_only" +
+		" UNION ALL SELECT 'ignore_check_constraints', ignore_check_constraints" +
+		" FROM pragma_ignore_check_constraints UNION ALL SELECT 'database ' || name, ''" +
+		" FROM pragma_database_list WHERE name <> 'temp'" +
+		" UNION ALL SELECT 'temporary table ' || name, '' FROM sqlite_temp_master"
+)
+
 // The statements that note a refusal. They write nothing unless the order waits.
 const (
 	noteRefusal = "INSERT INTO ramp_refusals (" + refusalColumns + ") SELECT uuid," +

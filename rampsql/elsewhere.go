@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/google/uuid"
 )
@@ -16,48 +17,26 @@ import (
 var errElsewhere = errors.New("the connection was left in another schema: Apply and every other part " +
 	"of the game must leave search_path, the database and the role as they were")
 
+// home is where the table of the first order is.
+type home struct{ first atomic.Pointer[string] }
+
 // found compares the place of the table with that of the first order.
-func (s *Store) found(place sql.NullString) error {
-	s.home.CompareAndSwap(nil, &place.String)
-	if here := *s.home.Load(); place.String != here {
-		return fmt.Errorf("ramp_orders is in %q, not in %q: %w", place.String, here, errElsewhere)
+func (h *home) found(place sql.NullString) error {
+	h.first.CompareAndSwap(nil, &place.String)
+	if first := *h.first.Load(); place.String != first {
+		return fmt.Errorf("ramp_orders is in %q, not in %q: %w", place.String, first, errElsewhere)
 	}
 	return nil
 }
-
-// findPlace does what found does if no row says where it is.
-func (s *Store) findPlace(ctx context.Context, tx *sql.Tx) error {
-	var place sql.NullString
-	if err := tx.QueryRowContext(ctx, "SELECT "+s.place).Scan(&place); err != nil {
-		return err
-	}
-	return s.found(place)
-}
-
-// The statements that select what a connection keeps beyond a transaction, and the game depends on.
-const (
-	sessionPostgreSQL = "SELECT name, setting FROM pg_settings WHERE source = 'session'" +
-		" AND name NOT LIKE 'transaction%' UNION ALL SELECT 'current_user', current_user::text" +
-		" UNION ALL SELECT 'search_path', current_setting('search_path')"
-	sessionMySQL = "SHOW SESSION VARIABLES WHERE variable_name IN ('sql_mode', 'time_zone'," +
-		" 'character_set_client', 'character_set_connection', 'character_set_results'," +
-		" 'collation_connection', 'tx_isolation', 'transaction_isolation', 'foreign_key_checks'," +
-		" 'unique_checks', 'sql_safe_updates', 'lock_wait_timeout', 'innodb_lock_wait_timeout')"
-	sessionSQLite = "SELECT 'query_only', query_only FROM pragma_query_only" +
-		" UNION ALL SELECT 'ignore_check_constraints', ignore_check_constraints" +
-		" FROM pragma_ignore_check_constraints UNION ALL SELECT 'database ' || name, ''" +
-		" FROM pragma_database_list WHERE name <> 'temp'" +
-		" UNION ALL SELECT 'temporary table ' || name, '' FROM sqlite_temp_master"
-)
 
 // asker is a connection or a transaction.
 type asker interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// sessionOf returns the settings of a connection.
-func (s *Store) sessionOf(ctx context.Context, conn asker) (map[string]string, error) {
-	rows, err := conn.QueryContext(ctx, s.session)
+// sessionOf returns the settings of a connection, which a query of the dialect selects.
+func sessionOf(ctx context.Context, conn asker, query string) (map[string]string, error) {
+	rows, err := conn.QueryContext(ctx, query)
 	if err != nil {
 		return nil, err
 	}
@@ -75,11 +54,11 @@ func (s *Store) sessionOf(ctx context.Context, conn asker) (map[string]string, e
 
 // unchanged returns an error that names what is different on a connection after Apply. before is nil
 // unless a test asks.
-func (s *Store) unchanged(ctx context.Context, conn asker, id uuid.UUID, before map[string]string) error {
+func unchanged(ctx context.Context, conn asker, query string, id uuid.UUID, before map[string]string) error {
 	if before == nil {
 		return nil
 	}
-	after, err := s.sessionOf(ctx, conn)
+	after, err := sessionOf(ctx, conn, query)
 	if err != nil {
 		return fmt.Errorf("ramp: order %s: after Apply: %w", id, err)
 	}

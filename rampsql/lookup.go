@@ -35,7 +35,8 @@ func (s *Store) OrderByTransaction(ctx context.Context, hash common.Hash) (ramp.
 // NewestSuccess returns the last order that succeeded by a transaction, among the orders of a
 // network and those that were stored without a network. If there is none, the error wraps
 // [ramp.ErrOrderUnknown].
-func (s *Store) NewestSuccess(ctx context.Context, network ramp.Network) (newest ramp.Order, err error) {
+func (s *Store) NewestSuccess(ctx context.Context, network ramp.Network) (ramp.Order, error) {
+	var newest ramp.Order
 	for _, of := range []ramp.Network{network, ""} { // one by one, so that every planner uses the index
 		orders, err := s.list(ctx, "newest success", 1,
 			"WHERE network = $1 AND state = 'succeeded' AND tx_hash IS NOT NULL AND finished_at <= $2"+

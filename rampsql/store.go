@@ -16,7 +16,6 @@ import (
 	"log/slog"
 	mathrand "math/rand/v2"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -35,7 +34,7 @@ type Store struct {
 	config Config
 	*dialect
 	hooks commitHooks
-	home  atomic.Pointer[string] // where the table of the first order is
+	home  home
 }
 
 // Config configures a [Store]; zero fields mean their defaults.
@@ -207,7 +206,7 @@ func (s *Store) transact(
 	}()
 	var before map[string]string
 	if rollback.Asked(ctx) {
-		if before, err = s.sessionOf(ctx, t.tx()); err != nil {
+		if before, err = sessionOf(ctx, t.tx(), s.session); err != nil {
 			return ramp.Step{}, "", err
 		}
 	}
@@ -233,7 +232,7 @@ func (s *Store) transact(
 	}
 	err = s.tryGrant(ctx, t.tx(), &step)
 	if err == nil && !commit && !s.reverts {
-		err = s.unchanged(ctx, t.tx(), id, before)
+		err = unchanged(ctx, t.tx(), s.session, id, before)
 	}
 	if err != nil || !commit {
 		return ramp.Step{}, row.claim, err
@@ -251,7 +250,7 @@ func (s *Store) transact(
 		err = fmt.Errorf("ramp: order %s: commit: %w", id, unusable(err))
 		return ramp.Step{}, "", &storeError{row.Order, step.Order.TxHash, err}
 	}
-	return step, "", s.unchanged(ctx, t.connection(), id, before)
+	return step, "", unchanged(ctx, t.connection(), s.session, id, before)
 }
 
 // endedError returns the error of a transaction that has ended before. err is what followed.
@@ -369,7 +368,7 @@ func (s *Store) insertOrder(ctx context.Context, tx *sql.Tx, o *ramp.Order, clai
 		var place sql.NullString
 		row, err = readOrder(tx.QueryRowContext(ctx, insert, args...), sent, &place)
 		if row != nil {
-			err = cmp.Or(s.found(place), err)
+			err = cmp.Or(s.home.found(place), err)
 		}
 	} else {
 		_, err = tx.ExecContext(ctx, insert, args...)
@@ -450,7 +449,7 @@ func (s *Store) selectForUpdate(ctx context.Context, tx *sql.Tx, id uuid.UUID) (
 	row, err := readOrder(tx.QueryRowContext(ctx, query, args...), nil, &place)
 	switch {
 	case row != nil:
-		err = cmp.Or(s.found(place), err)
+		err = cmp.Or(s.home.found(place), err)
 	case errors.Is(err, sql.ErrNoRows):
 		err = cmp.Or(s.findPlace(ctx, tx), err)
 	}
@@ -466,4 +465,13 @@ func affected(done sql.Result, err error) (int64, error) {
 		return 0, err
 	}
 	return done.RowsAffected()
+}
+
+// findPlace compares where the table is with the place of the first order.
+func (s *Store) findPlace(ctx context.Context, tx *sql.Tx) error {
+	var place sql.NullString
+	if err := tx.QueryRowContext(ctx, "SELECT "+s.place).Scan(&place); err != nil {
+		return err
+	}
+	return s.home.found(place)
 }

@@ -42,7 +42,6 @@ func skipSlow(t *testing.T, short bool) {
 func inVirtualTime(t *testing.T, m mutant, test func(t *testing.T, s *studio)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		defer time.Sleep(time.Minute) // the work on a call may outlast its answer
 		test(t, newStudio(t, m, &wires{calls: make(chan net.Conn), done: make(chan struct{})}))
 	})
 }
@@ -62,7 +61,9 @@ func (w *wires) RoundTrip(r *http.Request) (*http.Response, error) {
 	if w.closed() {
 		return nil, net.ErrClosed
 	}
-	ctx, cancel := context.WithCancel(r.Context())
+	// A server learns that its caller is gone, and not when the caller will give up.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
+	context.AfterFunc(r.Context(), cancel)
 	served := r.WithContext(ctx)
 	served.Host, served.RequestURI, served.RemoteAddr = cmp.Or(r.Host, r.URL.Host), r.URL.RequestURI(), "127.0.0.1:1"
 	served.Header, served.Body = http.Header{}, cmp.Or(r.Body, io.ReadCloser(http.NoBody))

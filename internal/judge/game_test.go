@@ -474,10 +474,7 @@ func (g *game) latest(s ramp.Session) ramp.Session {
 func (g *game) rest() {
 	g.mu.Unlock()
 	defer g.mu.Lock()
-	select {
-	case <-time.After(time.Millisecond):
-	case <-g.closed:
-	}
+	time.Sleep(time.Millisecond)
 }
 
 // lock takes a lock with a name. It is a channel, because the virtual clock of package
