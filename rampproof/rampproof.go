@@ -95,6 +95,7 @@ type Config struct {
 	// 1%. A transaction that mints less than the order's amount minus this fee proves nothing. By default
 	// there is no fee; -1 says that you do not know it, and a mint of any amount proves the end of an
 	// order, also the mint of a smaller order. The fee that a result reports is not believed.
+	// No fee is taken off pieces of ERC-721, and a mint always needs one unit at least.
 	MintFeeBps int
 
 	// Decimals are those of ERC-20 tokens, or 0 of an NFT. The contract of a token without an entry is

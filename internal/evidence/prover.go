@@ -96,7 +96,7 @@ func (p *Prover) crossed(
 	if pieces := big.NewInt(int64(len(e.TokenIDs))); !counted && pieces.Cmp(moved) <= 0 {
 		moved, unit = pieces, "pieces (the decimals of the token are not known)"
 	}
-	least, err := p.least(order, decimals)
+	least, err := p.least(order, decimals, len(e.TokenIDs) > 0)
 	if order.Direction == ramp.Mint && p.MintFeeBps < 0 {
 		moved, unit, least, err = e.Units, "units", common.Big1, nil // any amount
 	}
@@ -138,15 +138,18 @@ func (p *Prover) crossed(
 // allBps is the whole, in basis points.
 const allBps = 10_000
 
-// least returns how much the transaction of an order must move: its amount, and for a mint
-// that less the fee.
-func (p *Prover) least(order *ramp.Order, decimals int) (*big.Int, error) {
+// least returns how much the transaction of an order must move: its amount, and for a mint that less
+// the fee, but one unit at least. Pieces are whole: no part of one can be a fee.
+func (p *Prover) least(order *ramp.Order, decimals int, pieces bool) (*big.Int, error) {
 	units, err := TokensOf(order)[0].Amount.Units(decimals)
-	if err == nil && order.Direction == ramp.Mint {
-		units = units.Mul(units, big.NewInt(int64(allBps-max(0, p.MintFeeBps))))
-		units = units.Div(units, big.NewInt(allBps))
+	if err != nil || pieces || order.Direction != ramp.Mint {
+		return units, err
 	}
-	return units, err
+	units.Mul(units, big.NewInt(int64(allBps-max(0, p.MintFeeBps))))
+	if units.Div(units, big.NewInt(allBps)); units.Sign() == 0 {
+		return common.Big1, nil
+	}
+	return units, nil
 }
 
 // Shown returns what a transaction shows about an order.

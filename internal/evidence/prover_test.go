@@ -43,6 +43,18 @@ func orderOf(d ramp.Direction, tokens int64) ramp.Order {
 	return order
 }
 
+// A thief would otherwise end anybody's mint of one sword by any transaction of the ramp.
+func TestAFeeNeverLeavesNothingToProve(t *testing.T) {
+	prover := evidence.NewProver(evidence.Config{Payers: []common.Address{rampAccount},
+		Decimals: map[common.Address]int{proofToken: 0}, MintFeeBps: 100})
+	order := orderOf(ramp.Mint, 1)
+	for logs, proven := range map[string]bool{"zero>user #1": true, "zero>user 1u": true, "zero>friend #1": false} {
+		receipt := ramp.Receipt{Status: ramp.NewQuantity(1), Logs: movetest.Logs(proofToken, logs, named)}
+		_, err := prover.Check(&order, &ramp.Transaction{From: rampAccount, To: &proofToken}, &receipt)
+		assert.Equal(t, proven, err == nil, "%s: %v", logs, err)
+	}
+}
+
 func TestWhatATransactionProves(t *testing.T) {
 	complete := evidence.Config{Contracts: []common.Address{rampBridge}, Payers: []common.Address{rampAccount},
 		Decimals: map[common.Address]int{proofToken: 18}}
@@ -55,6 +67,8 @@ func TestWhatATransactionProves(t *testing.T) {
 	unknown.Payers, unknown.Contracts, unknown.AnyFailure = nil, nil, true
 	withoutDecimals, withoutUnits := complete, complete
 	withoutDecimals.Decimals, withoutUnits.Decimals = nil, map[common.Address]int{proofToken: 0}
+	piecesWithFee := withFee
+	piecesWithFee.Decimals = map[common.Address]int{proofToken: 0}
 	sent := func(from, payer common.Address, to *common.Address) *ramp.Transaction {
 		return &ramp.Transaction{From: from, FeePayer: payer, To: to}
 	}
@@ -164,6 +178,8 @@ func TestWhatATransactionProves(t *testing.T) {
 			want: "mints 0 of 10 pieces"},
 		"a mint of pieces to a friend": {nft: true, proof: &withoutDecimals, logs: "zero>friend #0-9",
 			want: "mints 0 of 10"},
+		"a mint of all pieces but the fee of another product": {nft: true, proof: &piecesWithFee,
+			logs: "zero>user #0-8", want: "mints 9 of 10"},
 		"a mint of fewer pieces": {nft: true, proof: &withoutDecimals, logs: "zero>user #0-8",
 			want: "mints 9 of 10"},
 		"a mint that is passed on": {logs: "zero>user 10, user>friend 10", want: "mints 0 of 10"},
