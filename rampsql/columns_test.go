@@ -1,6 +1,8 @@
 package rampsql
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -9,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -155,17 +158,33 @@ func TestWhatFollowsFromAnIntentIsWhatPackageRampSays(t *testing.T) {
 	}
 }
 
-// A row that Apply changes must not change the call.
+// A row that Apply changes must not change the call. The memory store copies an intent with clone, of
+// package ramp, which cannot be called here.
 func TestACopyOfAnIntentSharesNoMemory(t *testing.T) {
 	intent := ramp.Intent{From: make([]ramp.IntentAsset, 1), To: make([]ramp.IntentAsset, 1),
 		TargetCandidate: []byte("{}")}
-	was, is := reflect.ValueOf(intent), reflect.ValueOf(cloneIntent(intent))
-	for _, field := range reflect.VisibleFields(was.Type()) {
-		switch field.Type.Kind() {
-		case reflect.Slice, reflect.Map, reflect.Pointer:
-			require.False(t, was.FieldByIndex(field.Index).IsZero(), "set %s above", field.Name)
-			assert.NotEqual(t, was.FieldByIndex(field.Index).Pointer(), is.FieldByIndex(field.Index).Pointer(),
-				"cloneIntent, and clone of package ramp, must copy %s", field.Name)
+	memory, id := &ramp.MemoryStore{Apply: func(context.Context, ramp.Step) error { return nil }}, uuid.New()
+	open := func(*ramp.Order) (ramp.Step, error) {
+		return ramp.Step{New: true, Order: ramp.Order{UUID: id, State: ramp.OrderAccepted, Intent: intent}}, nil
+	}
+	_ = must.Get(memory.Update(t.Context(), id, open))(t)
+	var stored ramp.Intent
+	read := func(order *ramp.Order) (ramp.Step, error) {
+		stored = order.Intent
+		return ramp.Step{}, errors.ErrUnsupported
+	}
+	_, err := memory.Update(t.Context(), id, read)
+	require.ErrorIs(t, err, errors.ErrUnsupported)
+	for name, copied := range map[string]ramp.Intent{"cloneIntent": cloneIntent(intent), "clone": stored} {
+		require.Equal(t, intent, copied, name)
+		was, is := reflect.ValueOf(intent), reflect.ValueOf(copied)
+		for _, field := range reflect.VisibleFields(was.Type()) {
+			switch field.Type.Kind() {
+			case reflect.Slice, reflect.Map, reflect.Pointer:
+				require.False(t, was.FieldByIndex(field.Index).IsZero(), "set %s above", field.Name)
+				assert.NotEqual(t, was.FieldByIndex(field.Index).Pointer(), is.FieldByIndex(field.Index).Pointer(),
+					"%s must copy %s", name, field.Name)
+			}
 		}
 	}
 }
