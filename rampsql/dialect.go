@@ -118,8 +118,9 @@ func (d Dialect) values() *dialect {
 			wallet: "lower(user_address)",
 			// DEFAULT is NULL here. SQLite rejects it, and PostgreSQL has no IIF, so that a
 			// wrong dialect fails at the first order and not at its result.
-			insert: insertStatement("DEFAULT") + orKeep + orderColumns + ", " + placePostgreSQL, returning: true,
-			orders: selectOrders, lock: withPlace(selectOrders, placePostgreSQL) + lockOrder,
+			insert:    insertStatement("DEFAULT") + orKeep + orderColumns + ", " + placePostgreSQL,
+			returning: true,
+			orders:    selectOrders, lock: withPlace(selectOrders, placePostgreSQL) + lockOrder,
 			note: noteRefusal, begin: beginPostgreSQL,
 		}
 	case MySQL:
@@ -145,7 +146,8 @@ func (d Dialect) values() *dialect {
 			// Not INSERT IGNORE, which turns other errors into warnings, and locks
 			// an existing row so weakly that two repeats can deadlock.
 			insert: insertStatement("NULL") + " ON DUPLICATE KEY UPDATE uuid = ramp_orders.uuid",
-			orders: selectExact, lock: withPlace(selectExact, "DATABASE()") + lockOrder, note: noteRefusalMySQL,
+			orders: selectExact, lock: withPlace(selectExact, "DATABASE()") + lockOrder,
+			note:    noteRefusalMySQL,
 			literal: true, begin: beginMySQL,
 		}
 	case SQLite:
@@ -164,7 +166,8 @@ func (d Dialect) values() *dialect {
 			insert: insertStatement("IIF(0, 0, NULL)") + orKeep + orderColumns + ", 'main'", returning: true,
 			orders: selectOrders, note: noteRefusal,
 			// SQLite has no FOR UPDATE. A write takes its only lock.
-			lock:  "UPDATE ramp_orders SET claim = claim WHERE uuid = $1 RETURNING " + orderColumns + ", 'main'",
+			lock: "UPDATE ramp_orders SET claim = claim WHERE uuid = $1 RETURNING " + orderColumns +
+				", 'main'",
 			begin: beginSQLite,
 		}
 	default:

@@ -157,7 +157,8 @@ func newCounterOf(t testing.TB, game ownledger.Game, options ...func(*ramptest.C
 
 // console returns what the console and the game know.
 func console(t testing.TB) (ramp.HMACKey, *ramp.Signer) {
-	return wayKey(), must.Get(ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))(t)
+	const validatorKey = "0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"
+	return wayKey(), must.Get(ramp.NewKeySigner(validatorKey))(t)
 }
 
 // clientOf and nodeOf return clients of a service, and of its testnet.

@@ -73,8 +73,8 @@ func Advise(r *Report, now time.Time) Advice {
 				"Ask which one is the order's, and finish it with that.")
 		}
 		if refused != "" {
-			return next(NextCorrect, c, "Correct the cause. Then finish the order with this transaction, which "+
-				"proves how it ended, or settle it in another way.")
+			return next(NextCorrect, c, "Correct the cause. Then finish the order with this transaction, "+
+				"which proves how it ended, or settle it in another way.")
 		}
 		return next(NextFinish, c, "This transaction proves how the order ended, and fits no other.")
 	}

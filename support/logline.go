@@ -84,7 +84,8 @@ func (l *loggedSteps) add(r *stepRecord) {
 	if r.State != ramp.OrderAccepted || l.State == "" {
 		l.State, l.TxHash = r.State, r.TxHash
 	}
-	if o := r.Stored.order; o != nil && o.UUID == r.UUID && (o.State != ramp.OrderAccepted || l.Order == nil) {
+	o := r.Stored.order
+	if o != nil && o.UUID == r.UUID && (o.State != ramp.OrderAccepted || l.Order == nil) {
 		l.Order = o
 	}
 }

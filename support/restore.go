@@ -14,20 +14,22 @@ import (
 	"github.com/token-ramp/ramp-go/internal/evidence"
 )
 
-// Restore stores again what a restored backup lacks of orders, as [Orders.Lost] returns them, and moves their
-// assets again. An order that is missing is opened as it was accepted, which takes the assets of a mint,
-// whatever the terms are today. An order that had ended then ends in the same way: with its transaction, as by
-// [Orders.Finish], or abandoned, as by [Orders.Abandon] with [Decision].Early. An order that was still waiting
-// waits again. Orders that succeeded come first: until then, the transaction of one could be that of another.
+// Restore stores again what a restored backup lacks of orders, as [Orders.Lost] returns them, and moves
+// their assets again. An order that is missing is opened as it was accepted, which takes the assets of a
+// mint, whatever the terms are today. An order that had ended then ends in the same way: with its
+// transaction, as by [Orders.Finish], or abandoned, as by [Orders.Abandon] with [Decision].Early. An order
+// that was still waiting waits again. Orders that succeeded come first: until then, the transaction of one
+// could be that of another.
 //
-// Restore goes on after an error, and returns every step that it took, which are two for an order that was missing
-// and had ended, and the errors of the orders that are not restored. An order is not restored if no record has it, or if the game rejects it, because the player has too
-// little: settle that with the player first. If an order was opened, and its end failed, it waits: correct the
-// cause and restore it again, or end it as any other order.
+// Restore goes on after an error. It returns every step that it took, which are two for an order that was
+// missing and had ended, and the errors of the orders that are not restored. An order is not restored if no
+// record has it, or if the game rejects it, because the player has too little: settle that with the player
+// first. If an order was opened, and its end failed, it waits: correct the cause and restore it again, or
+// end it as any other order.
 //
-// A mint that DeleteFinished of rampsql.Store has deleted is missing, too, and would be taken again. So what had
-// ended is restored only if the store has an older order of its direction that has ended: whoever deletes, deletes
-// the older ones first. [Decision].AgainstEvidence overrides that.
+// A mint that DeleteFinished of rampsql.Store has deleted is missing, too, and would be taken again. So what
+// had ended is restored only if the store has an older order of its direction that has ended: whoever
+// deletes, deletes the older ones first. [Decision].AgainstEvidence overrides that.
 //
 // Restoring again changes nothing. Once an order is stored, the service may send its calls again: they are
 // repeats.
@@ -40,8 +42,9 @@ func (o *Orders) Restore(ctx context.Context, lost []Logged, d Decision) (steps 
 		rank := map[ramp.OrderState]int{ramp.OrderSucceeded: -1}
 		return cmp.Compare(rank[x.State], rank[y.State])
 	})
+	type again func(context.Context, *Logged, Decision) (ramp.Step, error)
 	for _, l := range first {
-		for _, again := range []func(context.Context, *Logged, Decision) (ramp.Step, error){o.reopen, o.endAgain} {
+		for _, again := range []again{o.reopen, o.endAgain} {
 			step, err := again(ctx, &l, d)
 			if err != nil {
 				failed = errors.Join(failed, err)
@@ -82,9 +85,9 @@ func (o *Orders) notDeleted(ctx context.Context, lost []Logged, d Decision) (res
 		if l.Missing && l.State != ramp.OrderAccepted && l.Order != nil {
 			oldest, known := older[l.Order.Direction]
 			if !known || !oldest.Before(l.Order.FinishedAt) {
-				failed = errors.Join(failed, fmt.Errorf("ramp: order %s: it may have been deleted, and not lost: the "+
-					"store has no older %s that has ended: if nothing was deleted, restore it against the evidence",
-					l.UUID, l.Order.Direction))
+				failed = errors.Join(failed, fmt.Errorf("ramp: order %s: it may have been deleted, and not "+
+					"lost: the store has no older %s that has ended: if nothing was deleted, restore it "+
+					"against the evidence", l.UUID, l.Order.Direction))
 				continue
 			}
 		}
@@ -108,7 +111,8 @@ func (o *Orders) endAgain(ctx context.Context, lost *Logged, d Decision) (ramp.S
 	}
 }
 
-// reopen stores an order that is missing as it was when it was accepted. The step is empty if it is not missing.
+// reopen stores an order that is missing as it was when it was accepted. The step is empty if it is not
+// missing.
 func (o *Orders) reopen(ctx context.Context, lost *Logged, d Decision) (ramp.Step, error) {
 	if !lost.Missing {
 		return ramp.Step{}, nil
@@ -117,8 +121,8 @@ func (o *Orders) reopen(ctx context.Context, lost *Logged, d Decision) (ramp.Ste
 	return o.decide(ctx, done, failed, lost.UUID, d, func(string) (ramp.Step, error) {
 		order := lost.Order
 		if order == nil {
-			return ramp.Step{}, fmt.Errorf("ramp: order %s: no record of the logs has the order: give all logs, or "+
-				"ask the service to send both of its calls again", lost.UUID)
+			return ramp.Step{}, fmt.Errorf("ramp: order %s: no record of the logs has the order: give all "+
+				"logs, or ask the service to send both of its calls again", lost.UUID)
 		}
 		if err := o.scope.Check(order); err != nil {
 			return ramp.Step{}, err
@@ -129,8 +133,8 @@ func (o *Orders) reopen(ctx context.Context, lost *Logged, d Decision) (ramp.Ste
 		case errors.Is(err, ramp.ErrOrderFinished): // it was restored meanwhile
 			return ramp.Step{Order: *order}, nil
 		case errors.As(err, &rejected):
-			return ramp.Step{}, fmt.Errorf("ramp: order %s: the game does not open it again, and the player may "+
-				"have what it took: %w", order.UUID, err)
+			return ramp.Step{}, fmt.Errorf("ramp: order %s: the game does not open it again, and the player "+
+				"may have what it took: %w", order.UUID, err)
 		}
 		return step, err
 	})

@@ -22,8 +22,8 @@
 // To inspect orders whose result does not arrive, to end them, and to compare the books
 // with the chain, use
 //
-//	gameserver orders list|find|count|conflicts|resolve|decisions|missing|restore|show|finish|abandon|prune|erase
-//	gameserver orders decide|entries
+//	gameserver orders list|find|count|conflicts|resolve|decisions|missing|restore
+//	gameserver orders show|finish|abandon|prune|erase|decide|entries
 //	gameserver reconcile
 //
 // To decline every new order on every server, and still take results, use

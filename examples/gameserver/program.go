@@ -97,8 +97,8 @@ func newProgram(args []string, getenv func(string) string, stderr io.Writer) (*p
 	if flags.NArg() > 0 {
 		return nil,
 			fmt.Errorf("there is no command %q: use orders list|find|count|conflicts|resolve|decisions|"+
-				"missing|restore|show|finish|abandon|decide|entries|prune|erase, shop close|open, migrate, or "+
-				"reconcile: %w",
+				"missing|restore|show|finish|abandon|decide|entries|prune|erase, shop close|open, migrate, "+
+				"or reconcile: %w",
 				flags.Arg(0), errUsage)
 	}
 	p.log, p.queue = newLog(stderr, logRecords)

@@ -178,7 +178,8 @@ func (s *Orders) askAgain(ctx context.Context, o *order.Order, again fault.Repea
 func (s *Orders) askBefore(ctx context.Context, o *order.Order, before func()) error {
 	once := sync.OnceFunc(before)
 	defer once() // if the game does not answer
-	c := game.Call{Kind: control.KindValidate, Order: o, Body: text.JSON(&o.Request), Fault: fault.BeforeAnswer}
+	c := game.Call{Kind: control.KindValidate, Order: o, Body: text.JSON(&o.Request),
+		Fault: fault.BeforeAnswer}
 	_, err := s.Game.Play(ctx, c, fault.Call{}, func(a *game.Answer) error {
 		once()
 		_, err := game.CheckApproval(a, &o.Request, s.config.Validator)

@@ -273,11 +273,13 @@ func TestAResultBesideAValidateIsJudged(t *testing.T) {
 		{name: "a mint that was taken fails", order: mint(), taken: 100, answer: Yes, moved: 100},
 		{name: "a mint that was taken fails at the next result", order: mint(), taken: 100, answer: Open},
 		{name: "taken again", order: mint(), taken: 100, succeeded: true, answer: Yes, moved: -100,
-			want: "succeeded on chain: the game must move nothing: gold: 800 before the call, 700 after it, 800 expected"},
+			want: "succeeded on chain: the game must move nothing: gold: " +
+				"800 before the call, 700 after it, 800 expected"},
 		{name: "taken again, and given back once", order: mint(), taken: 100, answer: Yes,
 			want: "failed on chain: the game must give back 100 gold: 800 before the call, 800 after it, 900 expected"},
 		{name: "given back twice", order: mint(), taken: 100, answer: Yes, moved: 200,
-			want: "failed on chain: the game must give back 100 gold: 800 before the call, 1,000 after it, 900 expected"},
+			want: "failed on chain: the game must give back 100 gold: " +
+				"800 before the call, 1,000 after it, 900 expected"},
 		{name: "a mint is taken by either call", order: mint(), succeeded: true, answer: Yes, moved: -100},
 		{name: "a mint is taken by none", order: mint(), succeeded: true, answer: Yes,
 			want: "succeeded on chain: the game must take 100 gold: 900 before the call, 900 after it, 800 expected"},
@@ -287,9 +289,11 @@ func TestAResultBesideAValidateIsJudged(t *testing.T) {
 		{name: "a burn succeeds", order: burn(), succeeded: true, answer: Yes, moved: 100},
 		{name: "a burn fails", order: burn(), answer: Yes},
 		{name: "a burn is granted twice", order: burn(), succeeded: true, answer: Yes, moved: 200,
-			want: "succeeded on chain: the game must grant 100 gold: 900 before the call, 1,100 after it, 1,000 expected"},
+			want: "succeeded on chain: the game must grant 100 gold: " +
+				"900 before the call, 1,100 after it, 1,000 expected"},
 		{name: "a burn that failed is granted", order: burn(), answer: Yes, moved: 100,
-			want: "failed on chain: the game must move nothing: gold: 900 before the call, 1,000 after it, 900 expected"},
+			want: "failed on chain: the game must move nothing: gold: " +
+				"900 before the call, 1,000 after it, 900 expected"},
 	} {
 		for _, resultFirst := range []bool{true, false} {
 			t.Run(test.name, func(t *testing.T) {

@@ -51,7 +51,7 @@ const (
 	Amount        // a validate call with another amount under the same UUID
 	OffTerms      // a validate call for an order that is not on offer
 	AtOnce        // one of several validate calls at the same time, of which one must be approved
-	Repeated      // one more validate call for an order that the service has the approval of; it may be rejected
+	Repeated      // one more validate call for an approved order, which may be rejected
 	Opposite      // a result of another outcome than the chain, or than an earlier one, if it does not stand
 )
 
@@ -142,7 +142,8 @@ func OfCall(c Call) Verdict {
 	case other:
 		return right("Check passed: the game rejected %s.", what)
 	case c.Trap == Repeated:
-		return neutral(Rejected, "%s The service has the approval already, so nothing is lost.", Rejection(c.Code))
+		return neutral(Rejected, "%s The service has the approval already, so nothing is lost.",
+			Rejection(c.Code))
 	case c.Trap == AtOnce:
 		return neutral(Rejected, "%s Another of the calls at once must be approved.%s", Rejection(c.Code),
 			lacks)

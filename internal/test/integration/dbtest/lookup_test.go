@@ -254,12 +254,13 @@ func fill(t *testing.T, p *place, n int) {
 				direction, intent = "burn", toBurn
 			}
 			values = append(values,
-				fmt.Sprintf("('%s', 'c', '%s', '%s', 'testnet', 'project', 'session%d', 'user%d', '%s', '%s', %s, '', %d, %s)",
+				fmt.Sprintf("('%s', 'c', '%s', '%s', 'testnet', 'project', 'session%d', 'user%d', '%s', '%s', %s, '',"+
+					" %d, %s)",
 					uuid.New(), state, direction, i/50, i/50, digest, intent, txHash, at, finished))
 		}
 		run(t, p.db,
-			"INSERT INTO ramp_orders (uuid, claim, state, direction, network, project_id, session_id, user_address, digest, "+
-				"intent, tx_hash, reason, accepted_at, finished_at) VALUES "+
+			"INSERT INTO ramp_orders (uuid, claim, state, direction, network, project_id, session_id, user_address, "+
+				"digest, intent, tx_hash, reason, accepted_at, finished_at) VALUES "+
 				strings.Join(values, ", "))
 	}
 }

@@ -34,8 +34,9 @@ func TestNoStatementReadsTheWholeTable(t *testing.T) {
 			run(t, p.admin, fmt.Sprintf(p.still, p.schema))
 		}
 		fill(t, p, rows)
-		run(t, p.administrator(), fmt.Sprintf("INSERT INTO %[1]s.ramp_refusals (uuid, first_at, last_at, refusals, reason)"+
-			" SELECT uuid, accepted_at, accepted_at, 1, 'full' FROM %[1]s.ramp_orders", p.schema))
+		run(t, p.administrator(), fmt.Sprintf("INSERT INTO %[1]s.ramp_refusals"+
+			" (uuid, first_at, last_at, refusals, reason) SELECT uuid, accepted_at, accepted_at, 1, 'full'"+
+			" FROM %[1]s.ramp_orders", p.schema))
 		p.may(t, "DELETE")
 		p.db = open(t, p.driver, p.dsn+p.counting)
 		p.db.SetMaxOpenConns(1) // whose reads are counted

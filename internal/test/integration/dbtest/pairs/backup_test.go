@@ -18,7 +18,8 @@ type backup struct {
 var tables = []string{"ramp_orders", "ramp_refusals", "balances", "sessions", "moves"}
 
 func (w *world) backUp() {
-	b := &backup{tables: map[string][][]any{}, accounts: maps.Clone(w.game.accounts), trades: slices.Clone(w.game.trades)}
+	b := &backup{tables: map[string][][]any{}, accounts: maps.Clone(w.game.accounts),
+		trades: slices.Clone(w.game.trades)}
 	for _, table := range tables {
 		rows, err := w.db.Query("SELECT * FROM " + table)
 		w.check(err)
@@ -38,7 +39,8 @@ func (w *world) backUp() {
 	w.backups = append(w.backups, b)
 }
 
-// restore stops the servers, which ends the calls that are in progress, brings back a backup, and does what docs/restore.md says.
+// restore stops the servers, which ends the calls that are in progress, brings back a backup, and does what
+// docs/restore.md says.
 func (w *world) restore(b *backup) {
 	w.taking <- true
 	<-w.taking

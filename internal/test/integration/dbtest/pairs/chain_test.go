@@ -243,7 +243,8 @@ func (c *chain) answer(method string, params []json.RawMessage) any {
 		if err := json.Unmarshal(params[0], &filter); err != nil {
 			return nil
 		}
-		return c.list(filter.Address, filter.Topics, max(first, uint64(filter.FromBlock)), min(last, uint64(filter.ToBlock)))
+		first, last = max(first, uint64(filter.FromBlock)), min(last, uint64(filter.ToBlock))
+		return c.list(filter.Address, filter.Topics, first, last)
 	case "eth_call":
 		return hexutil.Encode(common.LeftPadBytes([]byte{18}, 32))
 	}

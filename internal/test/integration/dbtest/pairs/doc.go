@@ -1,13 +1,15 @@
-// Package pairs plays every pair of ordinary events at every place of an order, and judges what the players
-// have in the end by a ledger that shares no code with ramp. It contains only tests. Read events_test.go first:
-// the vocabulary. Then read scenes_test.go, which puts events into orders, and ledger_test.go, which judges.
+// Package pairs plays every pair of ordinary events at every place of an order, and judges what the
+// players have in the end by a ledger that shares no code with ramp. It contains only tests. Read
+// events_test.go first: the vocabulary. Then read scenes_test.go, which puts events into orders, and
+// ledger_test.go, which judges.
 //
 //	go test ./pairs                                   each event alone, and the pairs of the core
 //	PAIRS_ALL=1 go test -v -timeout 8h ./pairs        all pairs, triples, and the planted faults
 //	PAIRS='…' go test -v -run TestOne ./pairs         one scene, as a failure names it
 //	PAIRS_PLANT='…' go test -v -run TestPlants ./pairs  one planted fault
 //
-// An event is a line of events_test.go. What it lasts for is two events, its begin and its end. It is skipped only
-// by what is true in the world, never by an answer of the product, because a fault would then become a skip. A
-// fault that a scene shows and that is not mended at once goes into the list of red_test.go, with its issue.
+// An event is a line of events_test.go. What it lasts for is two events, its begin and its end. It is
+// skipped only by what is true in the world, never by an answer of the product, because a fault would then
+// become a skip. A fault that a scene shows and that is not mended at once goes into the list of
+// red_test.go, with its issue.
 package pairs

@@ -240,7 +240,8 @@ func (w *world) exec(query string, args ...any) (changed int64) {
 
 // trade moves gold in the game, if the one who gives it has it.
 func (w *world) trade(from, to string, gold int64) {
-	if from != "" && w.exec("UPDATE balances SET gold = gold - ? WHERE player = ? AND gold >= ?", gold, from, gold) == 0 {
+	if from != "" &&
+		w.exec("UPDATE balances SET gold = gold - ? WHERE player = ? AND gold >= ?", gold, from, gold) == 0 {
 		return
 	}
 	w.exec("UPDATE balances SET gold = gold + ? WHERE player = ?", gold, to)

@@ -185,7 +185,8 @@ func (w *world) totals() {
 		var n int
 		w.check(w.db.QueryRow("SELECT count(*) FROM ramp_orders WHERE state <> 'accepted'").Scan(&n))
 		if !w.pruned && n != w.books.ended {
-			w.fault("totals", "", int64(w.books.ended-n), "%d orders have ended, and the periods count %d", n, w.books.ended)
+			w.fault("totals", "", int64(w.books.ended-n), "%d orders have ended, and the periods count %d",
+				n, w.books.ended)
 		}
 	}
 	if !right {
