@@ -12,7 +12,7 @@ import (
 // finding is what a scene showed.
 type finding struct {
 	fault
-	cause string // the events without which it does not show
+	cause string // the events without which it is not there
 	scene string // the first in which it showed
 	count int    // in how many scenes
 	text  string

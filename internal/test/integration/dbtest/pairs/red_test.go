@@ -42,7 +42,7 @@ func TestReds(t *testing.T) {
 		scene, gap, list := find(t, r.scene)
 		p := s.play(t, job{scene, gap, list})
 		if !slices.ContainsFunc(p.faults, func(f fault) bool { return f.String() == r.fault }) {
-			t.Errorf("%q does not show %q any more, but %v: delete it from the list, or correct it", r.scene, r.fault,
+			t.Errorf("%q has no %q any more, but %v: delete it from the list, or correct it", r.scene, r.fault,
 				p.faults)
 		}
 	}
