@@ -161,13 +161,14 @@ func ExampleService_SetHandler() {
 // exampleService returns a service with a correct game, and a function that mints.
 func exampleService() (*ramptest.Service, func(...ramptest.Fault) *ramptest.PlacedOrder) {
 	ctx := context.Background()
-	key, signer := console(nil)
+	key, signer := wayKey(), ramp.Must(ramp.NewKeySigner(validatorKey))
 	game := &purse{gold: 1000}
 	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Players: game, Store: &ramp.MemoryStore{Apply: game.Apply},
 		Terms: anyTerms, Key: key, Signer: signer}))
 	service := ramp.Must(ramptest.New(ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(),
 		Handler: handler}))
-	client := clientOf(nil, service, key)
+	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key,
+		HTTPClient: service.Client()}))
 	return service, func(faults ...ramptest.Fault) *ramptest.PlacedOrder {
 		started := ramp.Must(client.Initialize(ctx, request()))
 		return ramp.Must(service.Mint(ctx, started.UUID, session1, ramp.NewAmount(10), faults...))

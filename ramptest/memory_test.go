@@ -155,9 +155,10 @@ func newCounterOf(t testing.TB, game ownledger.Game, options ...func(*ramptest.C
 	return c
 }
 
+const validatorKey = "0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"
+
 // console returns what the console and the game know.
 func console(t testing.TB) (ramp.HMACKey, *ramp.Signer) {
-	const validatorKey = "0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"
 	return wayKey(), must.Get(ramp.NewKeySigner(validatorKey))(t)
 }
 

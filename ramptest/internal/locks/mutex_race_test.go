@@ -3,6 +3,7 @@
 package locks
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -15,8 +16,8 @@ func TestALockOutOfOrderPanics(t *testing.T) {
 		fails string
 	}{
 		{"in order", []Place{Turn, Orders, Clock}, ""},
-		{"out of order", []Place{Turn, Clock, Orders}, "locks: place 4 is taken while 16 is held"},
-		{"two of one place", []Place{Delivery, Delivery}, "locks: place 8 is taken while 8 is held"},
+		{"out of order", []Place{Turn, Clock, Orders}, fmt.Sprintf("locks: place %d is taken while %d is held", Orders, Clock)},
+		{"two of one place", []Place{Delivery, Delivery}, fmt.Sprintf("locks: place %d is taken while %[1]d is held", Delivery)},
 		{"without a place", []Place{Clock, 0}, ""},
 	} {
 		t.Run(order.name, func(t *testing.T) {
