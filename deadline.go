@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// resultTime is how long the work on a result may take if its context has no deadline. The next
-// delivery comes after 5 minutes.
+// resultTime is how long the context of the work on a result lasts if that of the call has no deadline.
+// The next delivery comes after 5 minutes.
 const resultTime = 30 * time.Second
 
 // maxNoteTime is how much of the time of a call is left for what follows a failure: a database rolls

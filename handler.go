@@ -44,8 +44,8 @@ type Players interface {
 //
 // A call is answered before the deadline of its context, less [HandlerConfig].SendTime: with HTTP 500
 // if the store, the signer or any other part has not returned by then, even if it ignores its context.
-// What such a part still does is logged when it returns, and is not lost: a repeated call finds it. A
-// result without a deadline has one of 30 seconds.
+// What such a part still does is logged when it returns, and is not lost: a repeated call finds it.
+// Without a deadline, the context of the work on a result ends after 30 seconds.
 type Handler struct {
 	config     HandlerConfig
 	unverified sync.Map // a sample for each code of calls without a valid HMAC
@@ -381,7 +381,7 @@ type call struct {
 	late        bool   // it was answered before the work on it had ended
 	stack       []byte // of a panic; nil without one
 
-	noteBy time.Time // of a result: its refusal must be noted by then
+	noteBy time.Time // of a result with a deadline: its refusal must be noted by then
 	asked  *asked    // nil: nobody waits less long than the work takes
 }
 
@@ -438,11 +438,13 @@ func (h *Handler) runInTime(ctx context.Context, c *call,
 	deadline, ok := ctx.Deadline()
 	if c.op.Name == "result" {
 		ctx = context.WithoutCancel(ctx)
-		if !ok {
-			deadline, ok = time.Now().Add(resultTime), true
-		}
 	}
-	if !ok {
+	if !ok { // nobody waits less long than the work takes, which is faster without a goroutine of its own
+		if c.op.Name == "result" {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, resultTime)
+			defer cancel()
+		}
 		data, err := c.guarded(ctx, run)
 		return c, data, err
 	}

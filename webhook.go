@@ -367,8 +367,11 @@ func (h *Handler) result(ctx context.Context, c *call, r *Result) error {
 
 // refuse notes that a result was refused.
 func (h *Handler) refuse(ctx context.Context, c *call, refused error) {
-	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), c.noteBy)
-	defer cancel()
+	if !c.noteBy.IsZero() {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(context.WithoutCancel(ctx), c.noteBy)
+		defer cancel()
+	}
 	id, cause := c.op.UUID, refused
 	if rejection := (*Rejection)(nil); errors.As(refused, &rejection) && rejection.Err != nil {
 		cause = rejection.Err
