@@ -16,8 +16,10 @@ func TestALockOutOfOrderPanics(t *testing.T) {
 		fails string
 	}{
 		{"in order", []Place{Turn, Orders, Clock}, ""},
-		{"out of order", []Place{Turn, Clock, Orders}, fmt.Sprintf("locks: place %d is taken while %d is held", Orders, Clock)},
-		{"two of one place", []Place{Delivery, Delivery}, fmt.Sprintf("locks: place %d is taken while %[1]d is held", Delivery)},
+		{"out of order", []Place{Turn, Clock, Orders},
+			fmt.Sprintf("locks: place %d is taken while %d is held", Orders, Clock)},
+		{"two of one place", []Place{Delivery, Delivery},
+			fmt.Sprintf("locks: place %d is taken while %[1]d is held", Delivery)},
 		{"without a place", []Place{Clock, 0}, ""},
 	} {
 		t.Run(order.name, func(t *testing.T) {
