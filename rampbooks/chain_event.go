@@ -23,8 +23,9 @@ type ChainEvent struct {
 	Direction ramp.Direction `json:"direction"`
 	Tokens    Amount         `json:"tokens"` // set in findings
 
-	units *big.Int   // in the token's smallest units, or in pieces of a non-fungible token
-	parts []*big.Int // the units of each of its transfers, if there were several
+	units  *big.Int   // in the token's smallest units, or in pieces
+	parts  []*big.Int // the units of each of its transfers, if there were several
+	pieces bool       // of a non-fungible token
 }
 
 func inChainOrder(a, b ChainEvent) int {
@@ -60,11 +61,12 @@ func groupByTransaction(events []ChainEvent) (transactions [][]ChainEvent) {
 // shareOf returns how much of an event an order moved, or nil if the event does not fit. The account that
 // receives the fees may buy, too: the order is then one of the event's transfers, and the fee another.
 func shareOf(o *trade.Order, e *ChainEvent) *big.Int {
-	if o.Fits(e.units) {
+	if o.Fits(e.units, e.pieces) {
 		return e.units
 	}
 	if o.Direction == ramp.Mint && o.Units != nil && e.units.Cmp(o.Units) <= 0 {
-		if at := slices.IndexFunc(e.parts, o.Fits); at >= 0 {
+		fits := func(part *big.Int) bool { return o.Fits(part, e.pieces) }
+		if at := slices.IndexFunc(e.parts, fits); at >= 0 {
 			return e.parts[at]
 		}
 	}

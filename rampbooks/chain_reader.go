@@ -121,7 +121,7 @@ func (r *chainReader) event(log *ramp.Log) (e ChainEvent, ok bool) {
 		e.User, e.Direction = transfer.From, ramp.Burn
 	}
 	if transfer.TokenID != nil {
-		e.units = big.NewInt(1)
+		e.units, e.pieces = big.NewInt(1), true
 	}
 	e.Block, _ = log.BlockNumber.Uint64()
 	e.LogIndex, _ = log.LogIndex.Uint64()

@@ -70,9 +70,16 @@ func TestPiecesOfOneTransactionAreOneEvent(t *testing.T) {
 func TestTheFeeThatIsKnownDecidesWhatFits(t *testing.T) {
 	a := sells()
 	o := mintOf(1, 3, noon, ramp.OrderSucceeded)
-	fits := func(units int64) bool { return a.Order(o).Fits(big.NewInt(units)) }
+	fits := func(units int64) bool { return a.Order(o).Fits(big.NewInt(units), false) }
 	assert.True(t, fits(297))
 	assert.False(t, fits(296) || fits(298) || fits(300))
+
+	four := sells()
+	four.Decimals[gold] = 0
+	swords := four.Order(mintOf(1, 4, noon, ramp.OrderSucceeded))
+	assert.True(t, swords.Fits(big.NewInt(3), false), "four tokens without decimals less 1%, rounded")
+	assert.True(t, swords.Fits(big.NewInt(4), true), "four pieces")
+	assert.False(t, swords.Fits(big.NewInt(3), true), "three of four pieces")
 	o.Intent.To[0].Amount, _ = ramp.AmountOfUnits(big.NewInt(5), 2) // and a fee of 0.05 of a unit
 	assert.True(t, fits(4) && fits(5))
 	o.Assets[0].ID = "item_gem" // no product: any fee

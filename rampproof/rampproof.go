@@ -91,12 +91,13 @@ type Config struct {
 	// default.
 	AnyFailure bool
 
-	// MintFeeBps is the highest fee of a mint that the game sells or has sold, in basis points: 100 is
-	// 1%. A transaction that mints less than the order's amount minus this fee proves nothing. By default
-	// there is no fee; -1 says that you do not know it, and a mint of any amount proves the end of an
-	// order, also the mint of a smaller order. The fee that a result reports is not believed.
-	// No fee is taken off pieces of ERC-721, and a mint always needs one unit at least.
-	MintFeeBps int
+	// MintFeeBps is, for each token, the highest fee of a mint that the game sells or has sold, in basis
+	// points: 100 is 1%. A transaction that mints less than the order's amount minus this fee, which is
+	// rounded up to whole units, proves nothing. A token without an entry has no fee; -1 says that you do
+	// not know it, and a mint of any amount proves the end of an order, also the mint of a smaller order.
+	// The fee that a result reports is not believed. No fee is taken off pieces of ERC-721, and a mint
+	// always needs one unit at least.
+	MintFeeBps map[common.Address]int
 
 	// Decimals are those of ERC-20 tokens, or 0 of an NFT. The contract of a token without an entry is
 	// asked once. If the contract has no decimals, it is that of an NFT, and each token ID counts as one.
@@ -144,7 +145,10 @@ func New(c Config) (*Proof, error) {
 		"must be mainnet or testnet")
 	demand(len(c.Payers) > 0 || c.AnyFailure, "Config.Payers",
 		"is required, unless AnyFailure is set: every failed mint would wait for a person")
-	demand(c.MintFeeBps >= -1 && c.MintFeeBps < 10_000, "Config.MintFeeBps", "must be -1 to 9999")
+	for _, token := range slices.SortedFunc(maps.Keys(c.MintFeeBps), common.Address.Cmp) {
+		bps := c.MintFeeBps[token]
+		demand(bps >= -1 && bps < 10_000, "Config.MintFeeBps", fmt.Sprintf("must be -1 to 9999 for %s", token))
+	}
 	for _, token := range slices.SortedFunc(maps.Keys(c.Decimals), common.Address.Cmp) {
 		decimals := c.Decimals[token]
 		demand(decimals >= 0 && decimals <= 255, "Config.Decimals",
@@ -155,7 +159,7 @@ func New(c Config) (*Proof, error) {
 	}
 	c.Confirmations = max(1, c.Confirmations)
 	c.Payers, c.Contracts = slices.Clone(c.Payers), slices.Clone(c.Contracts)
-	c.Decimals = maps.Clone(c.Decimals)
+	c.Decimals, c.MintFeeBps = maps.Clone(c.Decimals), maps.Clone(c.MintFeeBps)
 	return &Proof{config: c, prover: evidence.NewProver(evidence.Config(c))}, nil
 }
 
@@ -163,10 +167,10 @@ func New(c Config) (*Proof, error) {
 func (p *Proof) Config() Config { return p.config }
 
 // CheckConfig compares the proof with the config of a handler. The terms must be of the same
-// network, and no product may have a higher fee. [ramp.HandlerConfig].Wallet is required: a proof
-// assumes that the wallet of an order belongs to its player, so without Wallet, whoever has the
-// HMAC key could claim what others burn. Fees of products that [ramp.Terms.Replace] adds later are
-// not compared.
+// network, and no product may have a higher fee than its token has there. [ramp.HandlerConfig].Wallet is
+// required: a proof assumes that the wallet of an order belongs to its player, so without Wallet, whoever
+// has the HMAC key could claim what others burn. Fees of products that [ramp.Terms.Replace] adds later
+// are not compared.
 func (p *Proof) CheckConfig(c *ramp.HandlerConfig) error {
 	if p == nil {
 		return errors.New("must not be a nil *rampproof.Proof")
@@ -189,10 +193,11 @@ func (p *Proof) CheckConfig(c *ramp.HandlerConfig) error {
 			network, p.config.Network))
 	}
 	for _, product := range c.Terms.Products() {
-		if p.config.MintFeeBps >= 0 && product.MintFeeBps > p.config.MintFeeBps {
+		fee := p.config.MintFeeBps[common.HexToAddress(product.Token)]
+		if fee >= 0 && product.MintFeeBps > fee {
 			add("HandlerConfig.Terms",
-				fmt.Sprintf("have the product %q with a MintFeeBps of %d, above that of the proof, %d: "+
-					"no mint of it could end", product.Name, product.MintFeeBps, p.config.MintFeeBps))
+				fmt.Sprintf("have the product %q with a MintFeeBps of %d, above that of its token in the "+
+					"proof, %d: no mint of it could end", product.Name, product.MintFeeBps, fee))
 		}
 	}
 	if wrong != nil {

@@ -31,7 +31,9 @@ func TestAProofThatCannotWorkIsNotMade(t *testing.T) {
 		"a node of any chain": {rampproof.Config{Network: ramp.Testnet, Chain: rpcOver(t, node, 0), AnyFailure: true},
 			"Config.Chain must have an RPCConfig.ChainID: a node of another chain would confirm what costs nothing"},
 		"a fee of everything": {rampproof.Config{Network: ramp.Testnet, Chain: node.client(t), AnyFailure: true,
-			MintFeeBps: 10_000}, "Config.MintFeeBps must be -1 to 9999"},
+			MintFeeBps: map[common.Address]int{{1}: 10_000, {2}: 9_999, {3}: -1, {4}: -2}},
+			"Config.MintFeeBps must be -1 to 9999 for 0x0100000000000000000000000000000000000000; " +
+				"Config.MintFeeBps must be -1 to 9999 for 0x0400000000000000000000000000000000000000"},
 		"another network": {rampproof.Config{Network: "Testnet", Chain: node.client(t), AnyFailure: true},
 			"Config.Network must be mainnet or testnet"},
 		"decimals": {rampproof.Config{Network: ramp.Testnet, Chain: node.client(t), Payers: []common.Address{payer},
@@ -49,14 +51,15 @@ func TestAProofThatCannotWorkIsNotMade(t *testing.T) {
 
 // What a proof was made of does not change with the slices of its maker.
 func TestAProofKeepsItsConfig(t *testing.T) {
-	payers, decimals := []common.Address{payer}, map[common.Address]int{payer: 1}
+	payers, decimals, fees := []common.Address{payer}, map[common.Address]int{payer: 1}, map[common.Address]int{payer: 2}
 	proof := must.Get(rampproof.New(rampproof.Config{Network: ramp.Testnet, Chain: new(chain).client(t),
-		Payers: payers, Contracts: payers, Decimals: decimals}))(t)
-	payers[0], decimals[payer] = common.Address{}, 2
+		Payers: payers, Contracts: payers, Decimals: decimals, MintFeeBps: fees}))(t)
+	payers[0], decimals[payer], fees[payer] = common.Address{}, 2, 3
 	config := proof.Config()
 	assert.Equal(t, []common.Address{payer}, config.Payers)
 	assert.Equal(t, []common.Address{payer}, config.Contracts)
 	assert.Equal(t, map[common.Address]int{payer: 1}, config.Decimals)
+	assert.Equal(t, map[common.Address]int{payer: 2}, config.MintFeeBps)
 	assert.EqualValues(t, 1, config.Confirmations, "the default")
 }
 
@@ -74,17 +77,17 @@ func TestAProofIsOfTheNetworkAndTheFeesOfTheTerms(t *testing.T) {
 		"a higher fee":   {ramp.Mainnet, 300, ""},
 		"an unknown fee": {ramp.Mainnet, -1, ""},
 		"a lower fee": {ramp.Mainnet, 199,
-			`HandlerConfig.Terms have the product "gold" with a MintFeeBps of 200, above that of the proof, 199: no ` +
-				`mint of it could end`},
+			`HandlerConfig.Terms have the product "gold" with a MintFeeBps of 200, above that of its token in the ` +
+				`proof, 199: no mint of it could end`},
 		"no fee": {ramp.Mainnet, 0,
-			`HandlerConfig.Terms have the product "gold" with a MintFeeBps of 200, above that of the proof, 0: no ` +
-				`mint of it could end`},
+			`HandlerConfig.Terms have the product "gold" with a MintFeeBps of 200, above that of its token in the ` +
+				`proof, 0: no mint of it could end`},
 		"the other network": {ramp.Testnet, 200,
 			"HandlerConfig.Terms are of the mainnet, but the node of the proof is of the testnet"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			proof := must.Get(rampproof.New(rampproof.Config{Network: tt.network, Chain: new(chain).client(t),
-				AnyFailure: true, MintFeeBps: tt.fee}))(t)
+				AnyFailure: true, MintFeeBps: map[common.Address]int{common.HexToAddress(testToken): tt.fee}}))(t)
 			config := configWith(t, proof, ramp.AnyWallet)
 			config.Terms = terms
 			_, err := ramp.NewHandler(config)

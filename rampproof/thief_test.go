@@ -108,7 +108,8 @@ func newHeist(t *testing.T, s setting) *heist {
 func (h *heist) proof(change ...func(*rampproof.Config)) *rampproof.Proof {
 	config := rampproof.Config{Chain: h.chain,
 		Payers: []common.Address{h.service.Payer()}, Contracts: []common.Address{proofToken, rampBridge},
-		Decimals: map[common.Address]int{proofToken: 18}, Network: ramp.Testnet, MintFeeBps: 100, Logger: quiet}
+		Decimals: map[common.Address]int{proofToken: 18}, Network: ramp.Testnet, MintFeeBps: map[common.Address]int{proofToken: 100},
+		Logger: quiet}
 	for _, c := range change {
 		c(&config)
 	}

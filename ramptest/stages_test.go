@@ -110,7 +110,8 @@ func (s *studio) open(t *testing.T, terms *ramp.Terms, perOrder bool, proof func
 		HTTPClient: s.service.Client(), Retries: -1}))(t)
 	if proof != nil {
 		c := proof(s.service)
-		c.Chain, c.Network, c.MintFeeBps, c.Logger = s.chain, ramp.Testnet, 2000, ramptest.Logger(t)
+		c.Chain, c.Network, c.Logger = s.chain, ramp.Testnet, ramptest.Logger(t)
+		c.MintFeeBps = map[common.Address]int{common.HexToAddress("0x00000000000000000000000000000000000070c3"): 2000}
 		config.Confirm, config.Wallet = must.Get(rampproof.New(*c))(t), ramp.AnyWallet
 	}
 	var handler http.Handler = must.Get(ramp.NewHandler(config))(t)

@@ -50,7 +50,7 @@ func (o *Orders) addCandidates(ctx context.Context, report *Report, transactions
 		far[c.Hash] = new(big.Int)
 		if moved := movedBy(&c.Evidence); moved != nil && this.Units != nil {
 			far[c.Hash].Sub(this.Units, moved)
-			c.OtherAmount = !this.Fits(moved)
+			c.OtherAmount = !this.Fits(moved, len(c.Evidence.TokenIDs) > 0)
 		}
 		isTimely := func(order *ramp.Order) bool { return !c.Time.Before(order.AcceptedAt.Add(-skew)) }
 		explained := false // by an older order that waits
@@ -160,9 +160,10 @@ func (o *Orders) endedRightly(order, other *ramp.Order, sent *ramp.Transaction, 
 	if err != nil {
 		return false
 	}
-	moved, this, that := movedBy(&e), o.tradeOf(order), o.tradeOf(other)
+	moved, pieces := movedBy(&e), len(e.TokenIDs) > 0
+	this, that := o.tradeOf(order), o.tradeOf(other)
 	same := this.User == that.User && this.Token == that.Token && this.Direction == that.Direction
-	return that.Fits(moved) && !(same && this.Fits(moved) && this.Units.Cmp(that.Units) < 0)
+	return that.Fits(moved, pieces) && !(same && this.Fits(moved, pieces) && this.Units.Cmp(that.Units) < 0)
 }
 
 // tradeOf returns what an order trades, in pieces if nobody knows the decimals of its token.

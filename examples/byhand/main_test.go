@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -45,7 +46,8 @@ func TestTheEmulatorLosesNothing(t *testing.T) {
 	chain := must(ramp.NewRPC(ramp.RPCConfig{URL: service.RPCURL(network), ChainID: 7002,
 		HTTPClient: service.Client()}))(t)
 	s.confirm = must(rampproof.New(rampproof.Config{Chain: chain, Network: network,
-		MintFeeBps: products[0].MintFeeBps, AnyFailure: true}))(t)
+		MintFeeBps: map[common.Address]int{common.HexToAddress(products[0].Token): products[0].MintFeeBps},
+		AnyFailure: true}))(t)
 	client := must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: s.key, Terms: s.terms,
 		HTTPClient: service.Client()}))(t)
 

@@ -89,15 +89,16 @@ func (s *settings) proof(url string, log *slog.Logger, observer ramp.Observer) (
 	}
 	config := rampproof.Config{Chain: chain, Network: s.network, Confirmations: s.confirmations,
 		Payers: s.payers, Contracts: s.contracts, AnyFailure: s.anyFailure,
-		Decimals: map[common.Address]int{}}
+		Decimals: map[common.Address]int{}, MintFeeBps: map[common.Address]int{}}
 	if s.decimals >= 0 {
 		config.Decimals[s.token] = s.decimals
 	}
 	for _, sold := range s.sold() { // also what was sold before: an order of it may still wait
-		config.MintFeeBps = max(config.MintFeeBps, sold.Product.MintFeeBps)
-	}
-	if s.anyRate { // and any fee
-		config.MintFeeBps = -1
+		token := common.HexToAddress(sold.Product.Token)
+		config.MintFeeBps[token] = max(config.MintFeeBps[token], sold.Product.MintFeeBps)
+		if s.anyRate { // and any fee
+			config.MintFeeBps[token] = -1
+		}
 	}
 	return rampproof.New(config)
 }

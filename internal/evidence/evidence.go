@@ -24,7 +24,7 @@ type Config struct {
 	Payers        []common.Address
 	Contracts     []common.Address
 	AnyFailure    bool
-	MintFeeBps    int
+	MintFeeBps    map[common.Address]int
 	Decimals      map[common.Address]int
 	Logger        *slog.Logger
 }

@@ -97,7 +97,8 @@ func (p *Prover) crossed(
 		moved, unit = pieces, "pieces (the decimals of the token are not known)"
 	}
 	least, err := p.least(order, decimals, len(e.TokenIDs) > 0)
-	if order.Direction == ramp.Mint && p.MintFeeBps < 0 {
+	anyFee := order.Direction == ramp.Mint && p.MintFeeBps[token] < 0
+	if anyFee {
 		moved, unit, least, err = e.Units, "units", common.Big1, nil // any amount
 	}
 	if err != nil || moved.Cmp(least) >= 0 {
@@ -120,7 +121,7 @@ func (p *Prover) crossed(
 		some = new(big.Int)
 	}
 	text = fmt.Sprintf(text, amount(some), amount(least), unit, token, user)
-	if order.Direction == ramp.Mint && p.MintFeeBps < 0 {
+	if anyFee {
 		text = fmt.Sprintf("it mints none of the token %s for the user %s", token, user)
 	}
 	if moved.Sign() < 0 {
@@ -139,17 +140,25 @@ func (p *Prover) crossed(
 const allBps = 10_000
 
 // least returns how much the transaction of an order must move: its amount, and for a mint that less
-// the fee, but one unit at least. Pieces are whole: no part of one can be a fee.
+// the fee of its token, but one unit at least. Pieces are whole: no part of one can be a fee.
 func (p *Prover) least(order *ramp.Order, decimals int, pieces bool) (*big.Int, error) {
+	token, _ := parties(order)
 	units, err := TokensOf(order)[0].Amount.Units(decimals)
-	if err != nil || pieces || order.Direction != ramp.Mint {
-		return units, err
+	if err != nil {
+		return nil, err
 	}
-	units.Mul(units, big.NewInt(int64(allBps-max(0, p.MintFeeBps))))
-	if units.Div(units, big.NewInt(allBps)); units.Sign() == 0 {
-		return common.Big1, nil
+	if order.Direction == ramp.Mint && !pieces {
+		units.Mul(units, big.NewInt(int64(allBps-max(0, p.MintFeeBps[token])))).Div(units, big.NewInt(allBps))
 	}
-	return units, nil
+	return atLeastOne(units), nil
+}
+
+// atLeastOne returns units, or one if they are none: nothing proves nothing.
+func atLeastOne(units *big.Int) *big.Int {
+	if units.Sign() <= 0 {
+		return big.NewInt(1)
+	}
+	return units
 }
 
 // Shown returns what a transaction shows about an order.

@@ -45,13 +45,47 @@ func orderOf(d ramp.Direction, tokens int64) ramp.Order {
 
 // A thief would otherwise end anybody's mint of one sword by any transaction of the ramp.
 func TestAFeeNeverLeavesNothingToProve(t *testing.T) {
-	prover := evidence.NewProver(evidence.Config{Payers: []common.Address{rampAccount},
-		Decimals: map[common.Address]int{proofToken: 0}, MintFeeBps: 100})
-	order := orderOf(ramp.Mint, 1)
-	for logs, proven := range map[string]bool{"zero>user #1": true, "zero>user 1u": true, "zero>friend #1": false} {
-		receipt := ramp.Receipt{Status: ramp.NewQuantity(1), Logs: movetest.Logs(proofToken, logs, named)}
-		_, err := prover.Check(&order, &ramp.Transaction{From: rampAccount, To: &proofToken}, &receipt)
-		assert.Equal(t, proven, err == nil, "%s: %v", logs, err)
+	other := common.HexToAddress("0x07e4")
+	for name, tt := range map[string]struct {
+		d        ramp.Direction
+		tokens   int64
+		fees     map[common.Address]int
+		decimals int
+		logs     string
+		proven   bool
+	}{
+		"one piece":                         {d: ramp.Mint, tokens: 1, logs: "zero>user #1", proven: true},
+		"one piece of a friend":             {d: ramp.Mint, tokens: 1, logs: "zero>friend #1"},
+		"three of four pieces":              {d: ramp.Mint, tokens: 4, logs: "zero>user #1, zero>user #2, zero>user #3"},
+		"one token of no decimal":           {d: ramp.Mint, tokens: 1, logs: "zero>user 1u", proven: true},
+		"none of one":                       {d: ramp.Mint, tokens: 1, logs: "zero>friend 1u"},
+		"the fee of one of 150, rounded up": {d: ramp.Mint, tokens: 150, logs: "zero>user 148u", proven: true},
+		"more than that":                    {d: ramp.Mint, tokens: 150, logs: "zero>user 147u"},
+		"the fee of another token": {d: ramp.Mint, tokens: 150, fees: map[common.Address]int{other: 100},
+			logs: "zero>user 149u"},
+		"no fee is known, and something comes": {d: ramp.Mint, tokens: 150,
+			fees: map[common.Address]int{proofToken: -1}, logs: "zero>user 1u", proven: true},
+		"no fee is known, and nothing comes": {d: ramp.Mint, tokens: 150,
+			fees: map[common.Address]int{proofToken: -1}, logs: "zero>friend 1u"},
+		"almost all of the smallest unit is the fee": {d: ramp.Mint, tokens: 1,
+			fees: map[common.Address]int{proofToken: 9999}, logs: "zero>friend 1u"},
+		"a mint of nothing":         {d: ramp.Mint, decimals: 18, logs: "zero>friend 1"},
+		"a burn of nothing":         {d: ramp.Burn, decimals: 18, logs: "friend>zero 1"},
+		"a burn of no piece":        {d: ramp.Burn, logs: "friend>zero #1"},
+		"a burn of one of no piece": {d: ramp.Burn, logs: "user>zero #1", proven: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fees := tt.fees
+			if fees == nil {
+				fees = map[common.Address]int{proofToken: 100}
+			}
+			prover := evidence.NewProver(evidence.Config{Payers: []common.Address{rampAccount},
+				Decimals: map[common.Address]int{proofToken: tt.decimals}, MintFeeBps: fees})
+			order := orderOf(tt.d, tt.tokens)
+			receipt := ramp.Receipt{Status: ramp.NewQuantity(1), Logs: movetest.Logs(proofToken, tt.logs, named)}
+			_, err := prover.Check(&order, &ramp.Transaction{From: rampAccount, To: &proofToken}, &receipt)
+			assert.Equal(t, tt.proven, err == nil, "%v", err)
+		})
 	}
 }
 
@@ -61,7 +95,9 @@ func TestWhatATransactionProves(t *testing.T) {
 	anyFailure := complete
 	anyFailure.AnyFailure = true
 	withFee, oddFee, anyFee := complete, complete, complete
-	withFee.MintFeeBps, oddFee.MintFeeBps, anyFee.MintFeeBps = 1000, 1, -1
+	withFee.MintFeeBps = map[common.Address]int{proofToken: 1000}
+	oddFee.MintFeeBps = map[common.Address]int{proofToken: 1}
+	anyFee.MintFeeBps = map[common.Address]int{proofToken: -1}
 	unknown, onlyContracts, onlyPayers := complete, complete, complete
 	onlyContracts.Payers, onlyContracts.AnyFailure, onlyPayers.Contracts = nil, true, nil
 	unknown.Payers, unknown.Contracts, unknown.AnyFailure = nil, nil, true

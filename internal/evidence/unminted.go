@@ -130,10 +130,7 @@ func (p *Prover) hundredth(order *ramp.Order) (*big.Int, error) {
 	if err != nil {
 		return nil, err
 	}
-	if units.Div(units, big.NewInt(100)); units.Sign() == 0 {
-		return common.Big1, nil
-	}
-	return units, nil
+	return atLeastOne(units.Div(units, big.NewInt(100))), nil
 }
 
 // atLeast returns the transactions whose events move that much or more.

@@ -64,10 +64,10 @@ func (t *Order) Product() string {
 	return t.offers[0].Product.Name
 }
 
-// Fits reports whether so much can be what the order moved. A mint is net of
-// the fee: of one of the product's fees, or of any if the product is not known.
-func (t *Order) Fits(moved *big.Int) bool {
-	if t.Units == nil || t.Direction == ramp.Burn {
+// Fits reports whether so many units or pieces can be what the order moved. A mint is net of the fee: of one
+// of the product's fees, or of any if the product is not known. Pieces are whole, and have no fee.
+func (t *Order) Fits(moved *big.Int, pieces bool) bool {
+	if t.Units == nil || t.Direction == ramp.Burn || pieces {
 		return t.Units != nil && t.Units.Cmp(moved) == 0
 	}
 	if moved.Sign() <= 0 || moved.Cmp(t.Units) > 0 {

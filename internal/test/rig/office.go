@@ -93,8 +93,8 @@ func WithJournal(t *testing.T, store *Store, n *Node, clock *time.Time) (*Office
 // ProofOn returns a proof on a chain, with the fee of product.
 func ProofOn(chain *ramp.RPC, c *rampproof.Config) *rampproof.Proof {
 	config := *c
-	config.Chain, config.Network, config.MintFeeBps = chain, cmp.Or(c.Network, ramp.Testnet),
-		Product.MintFeeBps
+	config.Chain, config.Network = chain, cmp.Or(c.Network, ramp.Testnet)
+	config.MintFeeBps = map[common.Address]int{common.HexToAddress(Product.Token): Product.MintFeeBps}
 	return ramp.Must(rampproof.New(config))
 }
 
