@@ -111,7 +111,7 @@ func (s *studio) open(t *testing.T, terms *ramp.Terms, perOrder bool, proof func
 	if proof != nil {
 		c := proof(s.service)
 		c.Chain, c.Network, c.Logger = s.chain, ramp.Testnet, ramptest.Logger(t)
-		c.MintFeeBps = map[common.Address]int{common.HexToAddress("0x00000000000000000000000000000000000070c3"): 2000}
+		c.MintFeeBps = map[common.Address]int{common.HexToAddress(token): 2000, common.HexToAddress(swordToken): 100}
 		config.Confirm, config.Wallet = must.Get(rampproof.New(*c))(t), ramp.AnyWallet
 	}
 	var handler http.Handler = must.Get(ramp.NewHandler(config))(t)
