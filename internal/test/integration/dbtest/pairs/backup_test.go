@@ -57,6 +57,10 @@ func (w *world) restore(b *backup) {
 	w.check(tx.Commit())
 	<-w.taking
 	w.game.accounts, w.game.trades = maps.Clone(b.accounts), slices.Clone(b.trades)
+	if session := w.game.session["alice"]; session != "" && w.game.accounts[session] == "" {
+		w.game.session["alice"] = "" // who logs in with it again is known again
+		w.renames()
+	}
 	w.restored = true
 	w.repair()
 }
@@ -80,7 +84,7 @@ func (w *world) repair() {
 			o.decided = true
 			w.tell("  missing: %s of %s, it %s: %v", o.direction(), o.player, l.State, l.Effects)
 			if err != nil && strings.Contains(err.Error(), "INVALID_BALANCE") {
-				w.trade("", w.game.accounts[o.player], o.gold)
+				w.trade("", w.game.accounts[o.session], o.gold)
 			}
 		}
 		if err == nil {

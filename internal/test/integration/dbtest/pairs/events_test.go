@@ -7,6 +7,7 @@ type event struct {
 	name string
 	do   func(w *world)
 	when func(w *world) bool // in this world it means something; by what is true, never by an answer of the product
+	none int                 // in how many of the scenes that it has alone it means nothing
 }
 
 // What is true of an order.
@@ -19,59 +20,64 @@ const day = 24 * time.Hour
 
 var events = []event{
 	// The service.
-	{"repeats its last call", func(w *world) { w.again() }, (*world).called},
-	{"makes its last call twice at once", func(w *world) { w.both(w.again, w.again) }, (*world).called},
-	{"loses an answer", func(w *world) { w.service.deaf = true }, nil},
+	{"repeats its last call", func(w *world) { w.again() }, (*world).called, 16},
+	{"makes its last call twice at once", func(w *world) { w.both(w.again, w.again) }, (*world).called, 16},
+	{"loses an answer", func(w *world) { w.service.deaf = true }, nil, 0},
 	{"sends no result for 11 hours",
-		func(w *world) { w.service.out = true; w.pass(11 * time.Hour); w.service.out = false }, nil},
+		func(w *world) { w.service.out = true; w.pass(11 * time.Hour); w.service.out = false }, nil, 0},
 	{"never sends a result",
-		func(w *world) { w.each(asked, func(o *order) { o.over = true }); w.pass(14 * time.Hour) }, nil},
-	{"asks for the assets", func(w *world) { w.assets("alice") }, nil},
-	{"reaches the other server", func(w *world) { w.service.server = 1 - w.service.server }, nil},
-	{"signs with the former key", func(w *world) { w.game.former, w.game.key = "key", "new key"; w.deploy() }, nil},
-	{"sends another Content-Type", func(w *world) { w.service.form = "text/plain" }, nil},
-	{"copies the logs in another order", func(w *world) { w.service.copies = "reversed" }, nil},
-	{"copies the logs too early", func(w *world) { w.service.copies = "early" }, nil},
+		func(w *world) { w.each(asked, func(o *order) { o.over = true }); w.pass(14 * time.Hour) }, nil, 0},
+	{"asks for the assets", func(w *world) { w.assets("alice") }, nil, 0},
+	{"reaches the other server", func(w *world) { w.service.server = 1 - w.service.server }, nil, 0},
+	{"signs with the former key", func(w *world) { w.game.former, w.game.key = "key", "new key"; w.deploy() }, nil, 0},
+	{"sends another Content-Type", func(w *world) { w.service.form = "text/plain" }, nil, 0},
+	{"copies the logs in another order", func(w *world) { w.service.copies = "reversed" }, nil, 0},
+	{"copies the logs too early", func(w *world) { w.service.copies = "early" }, nil, 0},
 
 	// Players.
-	{"alice closes the page", func(w *world) { w.each(pending, func(o *order) { o.closed = true }) }, nil},
-	{"alice mints again", func(w *world) { w.second(false, false) }, nil},
-	{"alice mints again, and it fails", func(w *world) { w.second(false, true) }, nil},
-	{"alice burns again", func(w *world) { w.second(true, false) }, nil},
-	{"alice batches two burns", (*world).batches, func(w *world) bool { return w.has(burning) }},
-	{"alice gives gold away", func(w *world) { w.trade("alice", "bob", 100) }, nil},
-	{"alice spends all", func(w *world) { w.trade("alice", "", w.gold("alice")) }, nil},
-	{"alice is banned", func(w *world) { w.game.banned = true }, nil},
+	{"alice closes the page", func(w *world) { w.each(pending, func(o *order) { o.closed = true }) }, nil, 0},
+	{"alice mints again", func(w *world) { w.second(false, false) }, nil, 0},
+	{"alice mints again, and it fails", func(w *world) { w.second(false, true) }, nil, 0},
+	{"alice burns again", func(w *world) { w.second(true, false) }, nil, 0},
+	{"alice batches two burns", (*world).batches, func(w *world) bool { return w.has(burning) }, 70},
+	{"alice mints on two devices at once", (*world).twice, nil, 0},
+	{"bob mints with her wallet", (*world).shares, nil, 0},
+	{"bob's mint is in her transaction", (*world).bundles, func(w *world) bool { return w.has(minting) }, 62},
+	{"alice has a new session", (*world).renames, nil, 0},
+	{"the accounts of alice and bob merge", (*world).merges, nil, 0},
+	{"alice gives gold away", func(w *world) { w.trade("alice", "bob", 100) }, nil, 0},
+	{"alice spends all", func(w *world) { w.trade("alice", "", w.gold("alice")) }, nil, 0},
+	{"alice is banned", func(w *world) { w.game.banned = true }, nil, 0},
 
 	// The game.
-	{"the price goes up", func(w *world) { w.reprice(200, 200, w.servers...) }, nil},
-	{"the price goes down", func(w *world) { w.reprice(50, 50, w.servers...) }, nil},
-	{"a sale", func(w *world) { w.reprice(50, 100, w.servers...) }, nil},
-	{"a KYC ends", func(w *world) { w.game.rule = true }, nil},
-	{"the shop closes", func(w *world) { w.game.closed = true }, nil},
-	{"the shop opens", func(w *world) { w.game.closed = false }, func(w *world) bool { return w.game.closed }},
-	{"a deployment", (*world).deploy, nil},
-	{"Apply is slow", func(w *world) { w.game.slow = true }, nil},
-	{"Apply panics", func(w *world) { w.game.panics = true }, nil},
-	{"Apply fails", func(w *world) { w.game.breaks = true }, nil},
-	{"a purse is full", func(w *world) { w.game.full = true }, nil},
-	{"the purse has room", func(w *world) { w.game.full = false }, func(w *world) bool { return w.game.full }},
+	{"the price goes up", func(w *world) { w.reprice(200, 200, w.servers...) }, nil, 0},
+	{"the price goes down", func(w *world) { w.reprice(50, 50, w.servers...) }, nil, 0},
+	{"a sale", func(w *world) { w.reprice(50, 100, w.servers...) }, nil, 0},
+	{"a KYC ends", func(w *world) { w.game.rule = true }, nil, 0},
+	{"the shop closes", func(w *world) { w.game.closed = true }, nil, 0},
+	{"the shop opens", func(w *world) { w.game.closed = false }, func(w *world) bool { return w.game.closed }, 92},
+	{"a deployment", (*world).deploy, nil, 0},
+	{"Apply is slow", func(w *world) { w.game.slow = true }, nil, 0},
+	{"Apply panics", func(w *world) { w.game.panics = true }, nil, 0},
+	{"Apply fails", func(w *world) { w.game.breaks = true }, nil, 0},
+	{"a purse is full", func(w *world) { w.game.full = true }, nil, 0},
+	{"the purse has room", func(w *world) { w.game.full = false }, func(w *world) bool { return w.game.full }, 92},
 
 	// Persons.
-	{"a person obeys", func(w *world) { w.obeys(heard) }, nil},
-	{"a person obeys, and the service is silent", func(w *world) { w.obeys(unheard) }, nil},
-	{"a person obeys after 14 hours", func(w *world) { w.pass(14 * time.Hour); w.obeys(unheard) }, nil},
-	{"a person takes another's hash", func(w *world) { w.errs("another's hash") }, asking},
-	{"a person takes the hash of her other order", func(w *world) { w.errs("the hash of her other order") }, asking},
-	{"a person abandons", func(w *world) { w.errs("abandons") }, asking},
-	{"a person abandons after 14 hours", func(w *world) { w.pass(14 * time.Hour); w.errs("abandons") }, asking},
-	{"old mints are pruned", func(w *world) { w.pass(8 * day); w.prune() }, nil},
-	{"alice is erased", func(w *world) { w.pass(8 * day); w.erase() }, nil},
-	{"a month is closed", (*world).close, nil},
-	{"the first backup is restored", func(w *world) { w.restore(w.backups[0]) }, nil},
-	{"the last backup is restored", func(w *world) { w.restore(w.backups[len(w.backups)-1]) }, nil},
+	{"a person obeys", func(w *world) { w.obeys(heard) }, nil, 0},
+	{"a person obeys, and the service is silent", func(w *world) { w.obeys(unheard) }, nil, 0},
+	{"a person obeys after 14 hours", func(w *world) { w.pass(14 * time.Hour); w.obeys(unheard) }, nil, 0},
+	{"a person takes another's hash", func(w *world) { w.errs("another's hash") }, asking, 16},
+	{"a person takes the hash of her other order", func(w *world) { w.errs("the hash of her other order") }, asking, 16},
+	{"a person abandons", func(w *world) { w.errs("abandons") }, asking, 16},
+	{"a person abandons after 14 hours", func(w *world) { w.pass(14 * time.Hour); w.errs("abandons") }, asking, 16},
+	{"old mints are pruned", func(w *world) { w.pass(8 * day); w.prune() }, nil, 0},
+	{"alice is erased", func(w *world) { w.pass(8 * day); w.erase() }, nil, 0},
+	{"a month is closed", (*world).close, nil, 0},
+	{"the first backup is restored", func(w *world) { w.restore(w.backups[0]) }, nil, 0},
+	{"the last backup is restored", func(w *world) { w.restore(w.backups[len(w.backups)-1]) }, nil, 0},
 	{"the first backup is restored, and the service sends all again",
-		func(w *world) { w.restore(w.backups[0]); w.resend() }, nil},
+		func(w *world) { w.restore(w.backups[0]); w.resend() }, nil, 0},
 
 	// The chain and its node.
 	{"the chain has stood still", func(w *world) { // for 14 hours, and goes on, for ten minutes
@@ -79,31 +85,31 @@ var events = []event{
 		w.pass(14 * time.Hour)
 		w.chain.goOn()
 		w.sleep(10 * time.Minute)
-	}, (*world).lives},
-	{"the chain stands still", func(w *world) { w.chain.stop(); w.pass(14 * time.Hour) }, (*world).lives},
+	}, (*world).lives, 0},
+	{"the chain stands still", func(w *world) { w.chain.stop(); w.pass(14 * time.Hour) }, (*world).lives, 0},
 	{"the chain goes on", func(w *world) { w.chain.goOn(); w.sleep(10 * time.Minute) },
-		func(w *world) bool { return w.chain.stands() }},
-	{"the chain reorganizes", (*world).reorganizes, (*world).unsent},
-	{"a transaction is dropped", (*world).drops, (*world).unsent},
-	{"a transaction is replaced", (*world).replaces, (*world).unsent},
-	{"the node is down", func(w *world) { w.chain.set(func(n *node) { n.down = true }) }, nil},
-	{"the node lags", func(w *world) { w.chain.set(func(n *node) { n.behind = 100 }) }, nil},
-	{"the node cuts its lists", func(w *world) { w.chain.set(func(n *node) { n.cuts = 1 }) }, nil},
-	{"the node forgets", func(w *world) { w.chain.set(func(n *node) { n.forgets = time.Hour }) }, nil},
+		func(w *world) bool { return w.chain.stands() }, 92},
+	{"the chain reorganizes", (*world).reorganizes, (*world).unsent, 78},
+	{"a transaction is dropped", (*world).drops, (*world).unsent, 78},
+	{"a transaction is replaced", (*world).replaces, (*world).unsent, 78},
+	{"the node is down", func(w *world) { w.chain.set(func(n *node) { n.down = true }) }, nil, 0},
+	{"the node lags", func(w *world) { w.chain.set(func(n *node) { n.behind = 100 }) }, nil, 0},
+	{"the node cuts its lists", func(w *world) { w.chain.set(func(n *node) { n.cuts = 1 }) }, nil, 0},
+	{"the node forgets", func(w *world) { w.chain.set(func(n *node) { n.forgets = time.Hour }) }, nil, 0},
 	{"the node recovers", func(w *world) { w.chain.set(func(n *node) { *n = node{} }) },
-		func(w *world) bool { return w.chain.node != node{} }},
+		func(w *world) bool { return w.chain.node != node{} }, 92},
 
 	// Databases.
-	{"the answer of a COMMIT is lost", func(w *world) { w.store.loses = true }, nil},
-	{"a write fails", func(w *world) { w.store.fails = true }, nil},
-	{"a deadlock", func(w *world) { w.game.aborts = true }, nil},
-	{"a refusal is not stored", func(w *world) { w.store.forgot = true }, nil},
+	{"the answer of a COMMIT is lost", func(w *world) { w.store.loses = true }, nil, 0},
+	{"a write fails", func(w *world) { w.store.fails = true }, nil, 0},
+	{"a deadlock", func(w *world) { w.game.aborts = true }, nil, 0},
+	{"a refusal is not stored", func(w *world) { w.store.forgot = true }, nil, 0},
 
 	// Clocks.
-	{"the clock of the servers is ahead", func(w *world) { w.game.clock = 10 * time.Minute }, nil},
-	{"the clock of the servers is far ahead", func(w *world) { w.game.clock, w.books.blames = 3*time.Hour, true }, nil},
-	{"the clock of the servers is behind", func(w *world) { w.game.clock = -10 * time.Minute }, nil},
-	{"midnight", func(w *world) { w.pass(w.now().Truncate(day).Add(day + time.Minute).Sub(w.now())) }, nil},
+	{"the clock of the servers is ahead", func(w *world) { w.game.clock = 10 * time.Minute }, nil, 0},
+	{"the clock of the servers is far ahead", func(w *world) { w.game.clock, w.books.blames = 3*time.Hour, true }, nil, 0},
+	{"the clock of the servers is behind", func(w *world) { w.game.clock = -10 * time.Minute }, nil, 0},
+	{"midnight", func(w *world) { w.pass(w.now().Truncate(day).Add(day + time.Minute).Sub(w.now())) }, nil, 0},
 }
 
 // core are the events of which every pair is played before each change lands.
@@ -127,6 +133,7 @@ var dozen = []string{
 func asking(w *world) bool { return w.has(asked) }
 
 func burning(o *order) bool { return o.burn && o.tx == nil && o.batch == nil && !o.closed }
+func minting(o *order) bool { return !o.burn && o.tx == nil && o.batch == nil && !o.closed }
 
 // second is another order of alice, from another page or device.
 func (w *world) second(burn, fails bool) {
@@ -143,6 +150,61 @@ func (w *world) batches() {
 	o.batch = w.page("alice", true)
 	o.batch.batch = o
 	w.validate(o.batch)
+}
+
+// bundles: an operator sends her mint and one of bob in one transaction, as bundlers of ERC-4337 do.
+func (w *world) bundles() {
+	o := w.any(minting)
+	o.batch = w.page("bob", false)
+	o.batch.batch = o
+	w.validate(o.batch)
+}
+
+// twice: two pages of her are open, and the service asks for both at the same time.
+func (w *world) twice() {
+	a, b := w.page("alice", false), w.page("alice", false)
+	w.both(func() { w.validate(a) }, func() { w.validate(b) })
+	for _, o := range []*order{a, b} {
+		w.mined(o)
+		w.deliver(o)
+	}
+}
+
+// shares: two players of one family use one wallet.
+func (w *world) shares() {
+	o := w.page("bob", false)
+	o.wallet = wallets["alice"]
+	w.validate(o)
+	w.mined(o)
+	w.deliver(o)
+}
+
+// renames: from now on her pages have another session, which is the same player's.
+func (w *world) renames() {
+	if w.game.session["alice"] != "" {
+		return
+	}
+	w.game.session["alice"], w.game.accounts["alice-2"] = "alice-2", w.game.accounts["alice"]
+	w.exec("INSERT INTO sessions (session, player) VALUES (?, ?)", "alice-2", w.game.accounts["alice"])
+}
+
+// merges: bob's account becomes a part of hers.
+func (w *world) merges() {
+	if w.game.accounts["bob"] == "alice" {
+		return
+	}
+	w.game.accounts["bob"] = "alice"
+	w.exec("UPDATE sessions SET player = ? WHERE player = ?", "alice", "bob")
+	w.exec("UPDATE balances SET gold = gold + (SELECT gold FROM balances WHERE player = ?) WHERE player = ?",
+		"bob", "alice")
+	w.exec("UPDATE balances SET gold = 0 WHERE player = ?", "bob")
+	for i := range w.game.trades {
+		for _, who := range []*string{&w.game.trades[i].from, &w.game.trades[i].to} {
+			if *who == "bob" {
+				*who = "alice"
+			}
+		}
+	}
 }
 
 // called reports whether the service has a call to repeat, one of its own choice.

@@ -28,6 +28,7 @@ type game struct {
 	clock        time.Duration
 
 	accounts map[string]string // the player of each session
+	session  map[string]string // the session of a player's new pages, if it is not their name
 	trades   []trade           // what players do besides
 
 	slow, panics, aborts, breaks bool // the next Apply
@@ -127,7 +128,7 @@ func (w *world) pays() int64 {
 }
 
 func (w *world) Authenticate(_ context.Context, s ramp.Session) error {
-	if w.game.banned && s.ID == "alice" {
+	if w.game.banned && strings.HasPrefix(s.ID, "alice") {
 		return ramp.Reject("BANNED")
 	}
 	return nil

@@ -26,7 +26,7 @@ func (w *world) owes(player string) (gold int64) {
 		}
 	}
 	for _, o := range w.orders {
-		if w.game.accounts[o.player] == player && w.chain.has(o.tx) && o.tx.ok {
+		if w.game.accounts[o.session] == player && w.chain.has(o.tx) && o.tx.ok {
 			gold += o.value()
 		}
 	}
@@ -65,7 +65,7 @@ func (w *world) rule(o *order) string {
 		return "her KYC has ended"
 	case g.closed:
 		return "the shop is closed"
-	case !o.burn && w.gold(g.accounts[o.player]) < o.gold:
+	case !o.burn && w.gold(g.accounts[o.session]) < o.gold:
 		return "she has too little"
 	case o.burn && g.full:
 		return "her purse is full"
@@ -121,8 +121,8 @@ func (w *world) settle() {
 	}
 	w.pass(14 * time.Hour)
 	for _, o := range w.waiting() {
-		value := w.of(o.UUID).value()
-		w.fault("stuck", o.SessionID, value, "%s waits; following Advise: %.300s", o.Direction, w.last[o.SessionID])
+		of := w.of(o.UUID)
+		w.fault("stuck", of.player, of.value(), "%s waits; following Advise: %.300s", o.Direction, w.last[of.player])
 	}
 	w.balance(func(player string, has, must int64) {
 		kind := "lost"
@@ -158,7 +158,7 @@ func (w *world) balance(wrong func(player string, has, must int64)) {
 func (w *world) known() {
 	waiting := w.waiting()
 	w.balance(func(player string, has, must int64) {
-		of := func(o *order) bool { return w.game.accounts[o.player] == player }
+		of := func(o *order) bool { return w.game.accounts[o.session] == player }
 		known := slices.ContainsFunc(w.orders, func(o *order) bool {
 			if !of(o) {
 				return false
@@ -168,7 +168,8 @@ func (w *world) known() {
 					return true
 				}
 			}
-			return slices.Contains(w.conflicts, o) ||
+			// Who was told of a conflict does not know that gold was doubled.
+			return has < must && slices.Contains(w.conflicts, o) ||
 				slices.ContainsFunc(waiting, func(s ramp.Order) bool { return s.UUID == o.id })
 		})
 		if !known {

@@ -148,7 +148,7 @@ func TestPairs(t *testing.T) {
 		found.judge(t)
 		return
 	}
-	s.singly(t, found, alone(events, within))
+	checkNone(t, s.singly(t, found, alone(events, within)))
 	jobs := inOrder(named(t, core), 2, few)
 	if all {
 		jobs = inOrder(events, 2, between)
@@ -171,10 +171,26 @@ func TestTriples(t *testing.T) {
 	found.judge(t)
 }
 
+// checkNone fails if an event means nothing in more scenes, or fewer, than it says: what the product answers must not
+// decide what is played.
+func checkNone(t *testing.T, list []*played) {
+	none := map[string]int{}
+	for _, p := range list {
+		if !p.meant {
+			none[p.list[0].name]++
+		}
+	}
+	for _, e := range events {
+		if none[e.name] != e.none {
+			t.Errorf("%q means nothing in %d scenes, and says %d", e.name, none[e.name], e.none)
+		}
+	}
+}
+
 // singly plays each event alone.
-func (s *stage) singly(t *testing.T, found *findings, jobs []job) {
+func (s *stage) singly(t *testing.T, found *findings, jobs []job) (list []*played) {
 	begun := time.Now()
-	list := s.all(t, jobs)
+	list = s.all(t, jobs)
 	for _, p := range list {
 		if len(p.list) == 0 && len(p.faults) > 0 {
 			t.Errorf("without any event: %s", p.text(p.faults[0]))
@@ -188,6 +204,7 @@ func (s *stage) singly(t *testing.T, found *findings, jobs []job) {
 	for _, f := range found.sorted() {
 		t.Logf("%d × %s: %s", f.count, f.key(), f.scene)
 	}
+	return list
 }
 
 // together plays several events in each scene.

@@ -49,7 +49,7 @@ func (w *world) waiting() (list []ramp.Order) {
 func (w *world) obeys(p person) {
 	for _, o := range w.waiting() {
 		said := w.follow(p, &o)
-		w.last[o.SessionID] = said
+		w.last[w.of(o.UUID).player] = said
 		w.tell("  a person: %s", said)
 	}
 }

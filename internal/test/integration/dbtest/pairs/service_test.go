@@ -1,6 +1,7 @@
 package pairs
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
@@ -21,7 +22,8 @@ import (
 // order is what the service and its player know of an order.
 type order struct {
 	id          uuid.UUID
-	player      string // its session
+	player      string // her name when the page was opened
+	session     string
 	wallet      common.Address
 	project     string
 	burn, fails bool
@@ -37,6 +39,11 @@ type order struct {
 	decided     bool   // a person may have ended it
 }
 
+var wallets = map[string]common.Address{
+	"alice": common.HexToAddress("0xa11ce"),
+	"bob":   common.HexToAddress("0xb0b"),
+}
+
 // service is what the service does next.
 type service struct {
 	key     string // with which it signs
@@ -45,16 +52,14 @@ type service struct {
 	copies  string // how the result has the logs: in the order of the chain, reversed or early (none yet)
 	form    string // the Content-Type, if it is another one
 	server  int    // the one that it reaches
-	excused bool   // a fault of the world is why the last call failed
+	busy    bool   // it makes two calls at once
+	excused bool   // a fault of the world is why the last call failed, or one of these two
 }
 
 // page opens a page at the price of now.
 func (w *world) page(player string, burn bool) *order {
-	o := &order{id: uuid.New(), player: player, project: w.game.project, burn: burn, gold: w.costs(),
-		wallet: common.HexToAddress("0xa11ce")}
-	if player == "bob" {
-		o.wallet = common.HexToAddress("0xb0b")
-	}
+	o := &order{id: uuid.New(), player: player, session: cmp.Or(w.game.session[player], player), burn: burn,
+		project: w.game.project, gold: w.costs(), wallet: wallets[player]}
 	gold, tokens := `[{"type":"asset","id":"gold","amount":%d}]`, `[{"type":"ERC20","id":"`+token.Hex()+`","amount":1}]`
 	o.intent = `{"method":"mint","type":"assemble","from":` + gold + `,"to":` + tokens + `,"target_candidate":{}}`
 	if burn {
@@ -87,7 +92,7 @@ func (w *world) call(method, path, session, key string, body []byte) (r ramp.Rep
 		h.Set("X-HMAC-SIGNATURE", hex.EncodeToString(mac.Sum(nil)))
 	}
 	heard = !w.service.deaf
-	w.service.deaf, w.service.excused = false, false
+	w.service.deaf, w.service.excused = false, w.service.busy && w.service.excused
 	return w.servers[w.service.server].handler.Answer(ctx, method, path, h, body), heard
 }
 
@@ -113,7 +118,7 @@ func (w *world) repeatValidate(o *order) {
 		`{"user_sig":"0x%s","user_address":"%s","project_id":"%s","digest":"0x%s","uuid":"%s","intent":%s}`,
 		strings.Repeat("ab", 65), o.wallet.Hex(), o.project,
 		strings.Repeat("cd", 16)+strings.ReplaceAll(o.id.String(), "-", ""), o.id, o.intent)
-	r, heard := w.call(http.MethodPost, "/api/validate", o.player, w.service.key, body)
+	r, heard := w.call(http.MethodPost, "/api/validate", o.session, w.service.key, body)
 	if signed := r.Status == 200 && r.Err == nil; !signed {
 		if excuse == "" && w.excuse(o) == "" && !w.service.excused {
 			w.fault("declined", o.player, o.value(), "%d %s", r.Status, r.Body)
@@ -177,9 +182,9 @@ func (w *world) repeatResult(o *order) {
 	}
 	text, err := json.Marshal(receipt)
 	w.check(err)
-	r, heard := w.call(http.MethodPost, "/api/result", o.player, w.service.key,
+	r, heard := w.call(http.MethodPost, "/api/result", o.session, w.service.key,
 		fmt.Appendf(nil, `{"session_id":"%s","uuid":"%s","tx_hash":"%s","receipt":%s,"intent":%s}`,
-			o.player, o.id, o.tx.hash, text, o.intent))
+			o.session, o.id, o.tx.hash, text, o.intent))
 	o.heard = o.heard || heard && r.Status < 500
 	o.over = o.over || o.told == 21
 }

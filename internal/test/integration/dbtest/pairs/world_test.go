@@ -103,7 +103,8 @@ func begin(t testing.TB, data database, now func() time.Time, sleep func(time.Du
 	w := &world{t: t, now: now, sleep: sleep, gap: 20 * time.Second, data: data, db: data.open(t), log: &buffer{},
 		inside: map[string]func(){}, taking: make(chan bool, 1), last: map[string]string{}}
 	w.chain = &chain{now: now, begun: now().Add(-24 * time.Hour)}
-	w.game = game{price: price{mint: 100, burn: 100}, key: "key", project: "p", accounts: map[string]string{}}
+	w.game = game{price: price{mint: 100, burn: 100}, key: "key", project: "p", accounts: map[string]string{},
+		session: map[string]string{}}
 	w.service = service{key: "key"}
 	w.books.begun, w.books.closed = w.chain.begun, w.chain.begun
 	w.books.sold = rampbooks.Always(w.product())
@@ -161,7 +162,7 @@ func (s *seed) grow(t testing.TB, db *sql.DB) *world {
 	_, _ = w.log.Write([]byte(s.world.log.String()))
 	w.chain = &chain{now: time.Now, begun: w.chain.begun, txs: slices.Clone(w.chain.txs)}
 	w.inside, w.taking, w.last = map[string]func(){}, make(chan bool, 1), map[string]string{}
-	w.game.accounts = maps.Clone(w.game.accounts)
+	w.game.accounts, w.game.session = maps.Clone(w.game.accounts), map[string]string{}
 	w.books.sold = slices.Clone(w.books.sold)
 	w.orders = nil
 	for _, o := range s.world.orders {
@@ -209,10 +210,12 @@ func (w *world) each(is func(o *order) bool, do func(o *order)) {
 
 // both does two things at once.
 func (w *world) both(one, other func()) {
+	w.service.excused, w.service.busy = false, true
 	done := make(chan bool)
 	go func() { defer close(done); other() }()
 	one()
 	<-done
+	w.service.busy = false
 }
 
 func (w *world) proof() *rampproof.Proof {
