@@ -395,9 +395,11 @@ func onChain() object {
 		"gasUsed": "0x5208", "cumulativeGasUsed": "0x5209", "effectiveGasPrice": "0x1", "contractAddress": nil,
 		"from": "0x000000000000000000000000000000000000007a", "to": testToken,
 		"feePayer": "0x000000000000000000000000000000000000fee0",
-		"logs": []any{map[string]any{"address": testToken, "topics": []any{hash32}, "data": "0x01", "logIndex": "0x3",
-			"removed": false, "blockTimestamp": "0x65",
-			"blockNumber": "0xa", "blockHash": blockA, "transactionHash": common.MaxHash.Hex(),
+		"logs": []any{map[string]any{"address": testToken, "logIndex": "0x3", "removed": false,
+			"blockTimestamp": "0x65",
+			"topics":         []any{transferTopic, common.BytesToHash(vectorAddress[:]).Hex(), common.Hash{}.Hex()},
+			"data":           common.BigToHash(common.Big1).Hex(),
+			"blockNumber":    "0xa", "blockHash": blockA, "transactionHash": common.MaxHash.Hex(),
 			"transactionIndex": "0x2"}},
 	}
 }

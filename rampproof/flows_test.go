@@ -142,7 +142,9 @@ func TestWhichHonestMovesWaitForAPerson(t *testing.T) {
 		"burns, to the zero address or to `Contracts`":                {burns("honest>zero 1"), burns("honest>ramp 1")},
 		"burns to another address, which is said to belong to nobody": {burns("honest>friend 1")},
 		"burns less than was ordered":                                 {burns("honest>zero 0.99")},
-		"pays a part of a burn to somebody else":                      {burns("honest>zero 0.9, honest>friend 0.1")},
+		"burns the tokens of a smart account, and the order names the owner of the account": {
+			burns("friend>zero 1")},
+		"pays a part of a burn to somebody else": {burns("honest>zero 0.9, honest>friend 0.1")},
 		"mints for two players, or burns the tokens of two": {settled(minting, "zero>honest 1, zero>thief 1"),
 			settled(burning, "honest>zero 1, thief>zero 1")},
 		"burns the tokens of one player, and mints for another": {settled(burning, "honest>zero 1, zero>thief 1")},

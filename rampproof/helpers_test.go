@@ -100,14 +100,15 @@ func burnIntent() map[string]any {
 		"from": side("ERC20", testToken, 10), "to": side("asset", "item_gold", 100)}
 }
 
-// onChain is the receipt of the chain, as in JSON-RPC.
+// onChain is the receipt of the chain, as in JSON-RPC. The user of the order burned one unit.
 func onChain() object {
 	return object{
 		"type": "0x7", "status": "0x1", "transactionHash": common.MaxHash.Hex(), "transactionIndex": "0x2",
 		"blockHash": blockA, "blockNumber": "0xa", "gasUsed": "0x5208", "cumulativeGasUsed": "0x5209",
 		"effectiveGasPrice": "0x1", "contractAddress": nil, "to": testToken,
 		"from": "0x000000000000000000000000000000000000007a", "feePayer": "0x000000000000000000000000000000000000fee0",
-		"logs": []any{map[string]any{"address": testToken, "topics": []any{testTopic}, "data": "0x01",
+		"logs": []any{map[string]any{"address": testToken, "data": common.BigToHash(common.Big1).Hex(),
+			"topics":   []any{transferTopic, common.HexToHash(testWallet).Hex(), common.Hash{}.Hex()},
 			"logIndex": "0x3", "removed": false, "blockTimestamp": "0x65", "blockNumber": "0xa", "blockHash": blockA,
 			"transactionHash": common.MaxHash.Hex(), "transactionIndex": "0x2"}},
 	}

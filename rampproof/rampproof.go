@@ -226,24 +226,25 @@ func (p *Proof) Confirm(
 	if !ok {
 		return nil, errors.New("ramp: the store must be a rampproof.OrderFinder")
 	}
-	confirmed, err := confirm(ctx, p.config.Chain, p.config.Confirmations, r, finish)
-	if err != nil {
+	if err := confirm(ctx, p.config.Chain, p.config.Confirmations, r); err != nil {
 		return nil, err
 	}
 	order := ramp.Order{Intent: r.Intent} // as reported; that of the stored order is the same, or a conflict
 	order.Direction, _ = r.Intent.Direction()
 	p.prover.LoadDecimals(ctx, evidence.ContractsOf(&order)...)
 	proven := ramp.OnlyOf("", p.config.Network, func(stored *ramp.Order) (ramp.Step, error) {
-		step, err := confirmed(stored)
+		step, err := finish(stored)
 		if err == nil && step.New {
 			step.Evidence, err = p.prover.Check(stored, r.Transaction, &r.Receipt)
 		}
 		return step, err
 	})
 	if r.Outcome() == ramp.OrderFailed {
-		err = p.checkUnminted(ctx, store, finder, r, proven)
+		if err := p.checkUnminted(ctx, store, finder, r, proven); err != nil {
+			return nil, err
+		}
 	}
-	return proven, err
+	return proven, nil
 }
 
 // checkUnminted looks for another mint before a failed one is given back. It does so before

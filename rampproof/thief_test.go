@@ -416,10 +416,12 @@ func TestAWalletThatIsBoundWhileOrdersWait(t *testing.T) {
 // thefts are the attacks. The thief makes the validate calls, and so chooses the wallet.
 func thefts() map[string]theft {
 	const (
-		another  = "a burn that somebody else made"
+		another  = "a burn that somebody else made, or an approval of their own beside it"
+		beside   = "a burn that somebody else made, with a transfer of their own in the same transaction"
 		victim   = "the same, and names that player's wallet"
 		ofRamp   = "a burn by the ramp's contract or account, or by the token"
-		transfer = "a transfer to or from a friend or oneself, or an approval, as a burn"
+		noBurn   = "a transfer from a friend or to oneself, or an approval, as a burn"
+		transfer = "a transfer to a friend, as a burn"
 		goOn     = "a burn whose tokens go on to a friend, or come back"
 		called   = "a burn of the smallest unit of a token that the order calls an NFT, " +
 			"or of an NFT whose ID is read as an amount"
@@ -433,8 +435,10 @@ func thefts() map[string]theft {
 		twice       = "a burn of half, which the node lists twice"
 		bridge      = "tokens that cross a bridge (burned here), as a burn"
 		bridgeToken = "the same, if the bridge is the token itself, and `Contracts` has it"
-		stranded    = "another player's failed mint, as succeeded; the thief sends that player tokens as false evidence"
-		signs       = "an order of next to nothing, with a digest of the thief's choice"
+		stranded    = "another player's failed mint, as succeeded, with a mint of somebody else, " +
+			"or a friend's transfer of nothing beside it"
+		bribed = "the same; the thief sends that player tokens as false evidence"
+		signs  = "an order of next to nothing, with a digest of the thief's choice"
 	)
 	silent := ramptest.ResultNever()
 	return map[string]theft{
@@ -445,7 +449,9 @@ func thefts() map[string]theft {
 			genuine := h.order(h.service.Burn, "honest", silent)
 			h.claims(h.wallet("thief"), genuine.TxHash)
 		}},
-		"the burn of another wallet, beside a transfer": {another, 0, burnWith("thief>friend 1, honest>zero 1")},
+		"the burn of another wallet, beside a transfer": {beside, 0, burnWith("thief>friend 1, honest>zero 1")},
+		"the burn of another wallet, beside an approval": {another, 0,
+			burnWith("thief>friend 1 approval, honest>zero 1")},
 		"the burn of another wallet, which the UUID gets afterwards": {another, 0, func(h *heist) {
 			genuine := h.order(h.service.Burn, "honest", silent)
 			burn := h.validate(ramp.Burn, h.wallet("thief").Hex())
@@ -474,9 +480,9 @@ func thefts() map[string]theft {
 		"a mint": {"a mint of their own, as a burn", 100,
 			func(h *heist) { h.claims(h.wallet("thief"), h.order(h.service.Mint, "thief", silent).TxHash) }},
 		"a transfer to a friend":         {transfer, 0, burnBy(thief.SignedTransfer)},
-		"a transfer from a friend":       {transfer, 0, burnBy(thief.FriendsTransfer)},
-		"a transfer to oneself":          {transfer, 0, burnBy(thief.SelfTransfer)},
-		"an approval":                    {transfer, 0, burnBy(thief.Approval)},
+		"a transfer from a friend":       {noBurn, 0, burnBy(thief.FriendsTransfer)},
+		"a transfer to oneself":          {noBurn, 0, burnBy(thief.SelfTransfer)},
+		"an approval":                    {noBurn, 0, burnBy(thief.Approval)},
 		"the ramp sends tokens on":       {goOn, 0, burnWith("thief>ramp 1, ramp>friend 1")},
 		"a friend sends tokens back":     {goOn, 0, burnWith("thief>ramp 1, ramp>friend 1, friend>thief 1")},
 		"tokens are minted again":        {goOn, 0, burnWith("thief>zero 1, zero>friend 1")},
@@ -491,9 +497,10 @@ func thefts() map[string]theft {
 			h.claims(h.wallet("thief"), burn)
 		}},
 		"a bridge of the token":        {bridgeToken, 0, burnWith("thief>zero 1")},
-		"a unit from a stranger":       {stranded, 0, func(h *heist) { h.strands("friend>honest 1u") }},
-		"tokens that a friend sells":   {stranded, 0, func(h *heist) { h.strands("friend>honest 1") }},
-		"a mint of little":             {stranded, 0, func(h *heist) { h.strands("zero>honest 1u") }},
+		"a unit from a stranger":       {bribed, 0, func(h *heist) { h.strands("friend>honest 1u") }},
+		"tokens that a friend sells":   {bribed, 0, func(h *heist) { h.strands("friend>honest 1") }},
+		"a mint of little":             {bribed, 0, func(h *heist) { h.strands("zero>honest 1u") }},
+		"a transfer of nothing":        {stranded, 0, func(h *heist) { h.strands("friend>honest 0, zero>thief 1") }},
 		"a mint to somebody else":      {stranded, 0, func(h *heist) { h.strands("zero>thief 1") }},
 		"a digest that nobody expects": {signs, 0, (*heist).signs},
 		"a unit of an ERC-20 token": {called, 0, func(h *heist) {

@@ -48,14 +48,7 @@ type Witness struct {
 func WitnessOf(order *ramp.Order, receipt *ramp.Receipt) *Witness {
 	block, err := receipt.BlockNumber.Uint64()
 	token, user := parties(order)
-	moved := slices.ContainsFunc(transfersOf(token, receipt.Logs), func(t ramp.Transfer) bool {
-		account := t.To
-		if order.Direction == ramp.Burn {
-			account = t.From
-		}
-		return account == user && !IsDust(&t)
-	})
-	if err != nil || !moved {
+	if err != nil || !movedFor(user, order.Direction, transfersOf(token, receipt.Logs)) {
 		return nil
 	}
 	return &Witness{order, common.HexToHash(order.TxHash), block}
@@ -92,11 +85,8 @@ func FindMoves(ctx context.Context, chain *ramp.RPC, s Search) (*Moves, error) {
 		}
 		t, ok := l.Transfer()
 		listed[l.TransactionHash] = listed[l.TransactionHash] || ok
-		account := t.To
-		if s.Direction == ramp.Burn {
-			account = t.From
-		}
-		if ok && !IsDust(&t) && account == s.Account && slices.Contains(s.Tokens, t.Token) {
+		ok = ok && !IsDust(&t) && accountOf(s.Direction, &t) == s.Account
+		if ok && slices.Contains(s.Tokens, t.Token) {
 			m.Logs = append(m.Logs, l)
 		}
 	}

@@ -41,6 +41,37 @@ func (p *Prover) Check(
 	return e, nil
 }
 
+// CheckUser returns an error that wraps [ErrNotProven] unless a transaction that succeeded moved
+// more than nothing of each token of an order, from the user of a burn or to the user of a mint.
+// Otherwise the order may be one of several that a transaction settles, and have failed in it.
+func (p *Prover) CheckUser(order *ramp.Order, receipt *ramp.Receipt) error {
+	if err := CheckReadable(ContractsOf(order), receipt.Logs); err != nil || !receipt.Succeeded() {
+		return err
+	}
+	user := common.HexToAddress(order.UserAddress)
+	for _, token := range TokensOf(order) {
+		if !common.IsHexAddress(token.ID) {
+			return fmt.Errorf("%w: the token of the order is no contract address", ErrNotProven)
+		}
+		contract := common.HexToAddress(token.ID)
+		transfers := transfersOf(contract, receipt.Logs)
+		if movedFor(user, order.Direction, transfers) {
+			continue
+		}
+		amount := func(units *big.Int) string { return units.String() + " units" }
+		if decimals, known := p.DecimalsOf(contract); known {
+			amount = func(units *big.Int) string { return inTokens(units, decimals) }
+		}
+		text := cmp.Or(p.bystanders(order, transfers, amount),
+			fmt.Sprintf("it moved nothing of the token %s", contract))
+		if unread := unreadEvents(contract, receipt.Logs); unread != "" {
+			text += "; " + unread
+		}
+		return fmt.Errorf("%w: %s; the order's user is %s", ErrNotProven, text, user)
+	}
+	return nil
+}
+
 // tookPart returns an error unless the ramp made or received a transaction. One that failed
 // must be of the ramp on both sides, because anybody can make a transaction fail.
 func (p *Prover) tookPart(order *ramp.Order, e *ramp.Evidence, receipt *ramp.Receipt) error {
@@ -107,10 +138,7 @@ func (p *Prover) crossed(
 	amount := (*big.Int).String
 	if counted && unit == "units" {
 		unit = "tokens"
-		amount = func(units *big.Int) string {
-			tokens, _ := ramp.AmountOfUnits(units, decimals) // 256 bits have few enough digits
-			return tokens.String()
-		}
+		amount = func(units *big.Int) string { return inTokens(units, decimals) }
 	}
 	text, other := "it burns %s of %s %s of the contract %s of the user %s", "gains"
 	if order.Direction == ramp.Mint {
@@ -130,10 +158,21 @@ func (p *Prover) crossed(
 	if len(others) > 0 {
 		text += fmt.Sprintf(": tokens were passed on to %s", others[0])
 	}
+	if !movedFor(user, order.Direction, transfersOf(token, receipt.Logs)) {
+		if others := p.bystanders(order, transfersOf(token, receipt.Logs), amount); others != "" {
+			text += ": " + others
+		}
+	}
 	if unread := unreadEvents(token, receipt.Logs); unread != "" {
 		text += "; " + unread
 	}
 	return errors.New(text)
+}
+
+// inTokens writes units as tokens.
+func inTokens(units *big.Int, decimals int) string {
+	tokens, _ := ramp.AmountOfUnits(units, decimals) // 256 bits have few enough digits
+	return tokens.String()
 }
 
 // allBps is the whole, in basis points.

@@ -78,6 +78,22 @@ func transfersOf(token common.Address, logs []ramp.Log) (transfers []ramp.Transf
 // unitsOf returns how much moved: a piece is one, whatever its ID.
 func unitsOf(t *ramp.Transfer) *big.Int { return cmp.Or(t.Value, common.Big1) }
 
+// accountOf returns whose tokens a transfer moves: from whom for a burn, and to whom for a mint.
+func accountOf(d ramp.Direction, t *ramp.Transfer) common.Address {
+	if d == ramp.Burn {
+		return t.From
+	}
+	return t.To
+}
+
+// movedFor reports whether a transfer of more than nothing is from the user of a burn, or to the
+// user of a mint.
+func movedFor(user common.Address, d ramp.Direction, transfers []ramp.Transfer) bool {
+	return slices.ContainsFunc(transfers, func(t ramp.Transfer) bool {
+		return accountOf(d, &t) == user && !IsDust(&t)
+	})
+}
+
 // IsDust reports whether a transfer moves nothing. Anybody can make one between any two
 // accounts.
 func IsDust(t *ramp.Transfer) bool {
