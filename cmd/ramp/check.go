@@ -27,9 +27,10 @@ import (
 
 // The exit statuses of check.
 const (
-	statusRight   = 0 // no case failed that counts
-	statusWrong   = 1 // a case failed
-	statusUnknown = 2 // nothing could be judged, or a case could not be tried or proves nothing
+	statusRight = 0 // no case failed that counts
+	statusWrong = 1 // a case failed
+	// nothing could be judged, or a case could not be tried, proves nothing or lacks a setting
+	statusUnknown = 2
 )
 
 const checkUsage = `usage: ramp check -url URL [flags]
@@ -42,7 +43,9 @@ environment, -url is enough for a server with the login /login.
 Example: ramp check -url http://127.0.0.1:8080 -asset item_gold -amount 100 -tokens 1
 
 Exit status: 0 if no case failed that counts, 1 if a case failed, 2 if nothing
-could be judged, or a case could not be tried or proves nothing.
+could be judged, or a case could not be tried or proves nothing. A case that protects money
+and lacks a setting is one that could not be tried; the last line says what to set. -skip
+waives it.
 `
 
 // checkFlags holds the flags of check.
@@ -116,7 +119,7 @@ func check(ctx context.Context, c *call) (int, error) {
 		return 0, cmp.Or(err, j.Err())
 	case report.Failed > 0:
 		return statusWrong, nil
-	case report.Untried > 0, report.Unproven > 0:
+	case report.Untried > 0, report.Unproven > 0, report.Unasked > 0:
 		return statusUnknown, nil
 	default:
 		return statusRight, nil
@@ -155,8 +158,11 @@ func parseCheck(c *call) (*checkFlags, error) {
 	c.StringVar(&f.Asset, "asset", "",
 		"`ID` of the game asset to move (default the first one of which the player owns enough)")
 	c.StringVar(&f.Second, "second-asset", "", "`ID` of another game asset (default the next one)")
+	c.BoolVar(&f.OneAsset, "one-asset", false,
+		"the game has one asset only, so that the cases about a second one are skipped")
 	c.Int64Var(&f.Amount, "amount", 0,
-		"how much of the asset an order moves (default 400 if the game approves it, or 2)")
+		"how much of the asset an order moves (default the largest up to 400 of which the player owns 20 times "+
+			"as much, of both assets, if the game approves it, or 2)")
 	c.Int64Var(&f.Tokens, "tokens", 0,
 		"how many tokens that amount is worth in the game (default half of -amount); with -token and "+
 			"-amount, orders at other rates must be rejected")
@@ -168,7 +174,7 @@ func parseCheck(c *call) (*checkFlags, error) {
 	c.group("What is tried")
 	c.StringVar(&f.restart, "restart", "",
 		"shell `command` that stops the server and starts it again in the background; without it, the "+
-			"cases that need a restart are skipped")
+			"cases that need a restart are not tried")
 	c.BoolVar(&f.AllowRemote, "allow-remote", false, "judge a server that is not on a loopback address")
 	c.BoolVar(&f.Strict, "strict", false, "count a failed SHOULD as a failure")
 	c.DurationVar(&f.Timeout, "timeout", 10*time.Second, "timeout of each call")

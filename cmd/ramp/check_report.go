@@ -33,6 +33,7 @@ type counts struct {
 	Failed   int `json:"failed"`
 	Noted    int `json:"noted"`
 	Unproven int `json:"unproven"`
+	Unasked  int `json:"unasked"`
 	Waived   int `json:"waived"`
 	Skipped  int `json:"skipped"`
 	Untried  int `json:"untried"`
@@ -128,7 +129,7 @@ func listing(c judge.Case) listed { return listed{c.ID, c.Subject, c.Title, c.Se
 
 func (c *counts) count(o judge.Outcome) *int {
 	return map[judge.Outcome]*int{judge.Passed: &c.Passed, judge.Failed: &c.Failed, judge.Noted: &c.Noted,
-		judge.Unproven: &c.Unproven, judge.Waived: &c.Waived, judge.Skipped: &c.Skipped,
+		judge.Unproven: &c.Unproven, judge.Unasked: &c.Unasked, judge.Waived: &c.Waived, judge.Skipped: &c.Skipped,
 		judge.Untried: &c.Untried}[o]
 }
 
@@ -249,6 +250,7 @@ func (r *report) writeOthers(out io.Writer, verbose bool) {
 		switch v.Outcome {
 		case judge.Waived, judge.Skipped, judge.Untried:
 			add(v.Outcome, v.Saw, v.Case.ID)
+		case judge.Unasked: // which the last line names
 		default:
 			for _, in := range v.Inputs {
 				if in.Outcome == judge.Waived || in.Outcome == judge.Skipped && verbose {
@@ -329,15 +331,51 @@ func (r *report) writeLine(out io.Writer) error {
 		outcome = judge.Untried
 	case r.Unproven > 0:
 		outcome = judge.Unproven
+	case r.Unasked > 0:
+		outcome = judge.Unasked
 	}
 	failed := "none"
 	if r.Failed > 0 {
 		failed = strconv.Itoa(r.Failed)
 	}
-	_, err := fmt.Fprintf(out, "%s: %s of %d cases failed%s; %d noted, %d unproven, %d waived, %d skipped, "+
-		"%d untried\n", r.paint(outcome), failed, len(r.verdicts), rest, r.Noted, r.Unproven, r.Waived,
-		r.Skipped, r.Untried)
+	_, err := fmt.Fprintf(out, "%s: %s of %d cases failed%s; %d noted, %d unproven, %d unasked, %d waived, "+
+		"%d skipped, %d untried%s\n", r.paint(outcome), failed, len(r.verdicts), rest, r.Noted, r.Unproven,
+		r.Unasked, r.Waived, r.Skipped, r.Untried, r.unasked())
 	return err
+}
+
+// unasked names what protects money and was not tried, and what to set.
+func (r *report) unasked() string {
+	var order []string // what to set
+	ids := make(map[string][]string)
+	add := func(set, id string) {
+		if ids[set] == nil {
+			order = append(order, set)
+		}
+		ids[set] = append(ids[set], id)
+	}
+	for _, v := range r.verdicts {
+		all := v.Outcome == judge.Unasked
+		for _, in := range v.Inputs {
+			all = all && (in.Outcome == judge.Unasked && in.Set == v.Set || in.Outcome == judge.Skipped)
+		}
+		for _, in := range v.Inputs {
+			if !all && in.Outcome == judge.Unasked {
+				add(in.Set, v.Case.ID+"/"+in.Input.Name)
+			}
+		}
+		if all || v.Outcome == judge.Unasked && len(v.Inputs) == 0 {
+			add(v.Set, v.Case.ID)
+		}
+	}
+	if len(order) == 0 {
+		return ""
+	}
+	text := "; not tried, though money depends on it:"
+	for _, set := range order {
+		text += " " + strings.Join(ids[set], ", ") + " (set " + set + ");"
+	}
+	return text + " or waive it (-skip)"
 }
 
 // list writes the cases as a table.
@@ -387,13 +425,14 @@ type (
 )
 
 func (r *report) writeJUnit(name string) error {
-	suite := junitSuite{Name: "ramp check", Tests: len(r.verdicts), Failures: r.Failed, Errors: r.Untried}
+	suite := junitSuite{Name: "ramp check", Tests: len(r.verdicts), Failures: r.Failed,
+		Errors: r.Untried + r.Unasked}
 	for _, v := range r.verdicts {
 		c := junitCase{Class: v.Case.Subject, Name: v.Case.ID, Seconds: fmt.Sprintf("%.3f", v.Took.Seconds())}
 		switch v.Outcome {
 		case judge.Failed:
 			c.Failure = &junitText{v.Saw, v.String()}
-		case judge.Untried:
+		case judge.Untried, judge.Unasked:
 			c.Error = &junitText{v.Saw, v.String()}
 		case judge.Skipped, judge.Unproven, judge.Waived:
 			c.Skipped = &junitText{v.String(), ""}

@@ -160,7 +160,7 @@ func TestCheckEndsWithWhatItFound(t *testing.T) {
 
 	status, out := checked(t, flags(url, "-login", "/login", "-run", "^assets$")...)
 	assert.Equal(t, 0, status)
-	assert.Equal(t, "passed: none of 1 cases failed; 0 noted, 0 unproven, 0 waived, 0 skipped, 0 untried\n", out)
+	assert.Equal(t, "passed: none of 1 cases failed; 0 noted, 0 unproven, 0 unasked, 0 waived, 0 skipped, 0 untried\n", out)
 
 	// The details come first, and what to fix is last.
 	status, out = checked(t,
@@ -168,7 +168,7 @@ func TestCheckEndsWithWhatItFound(t *testing.T) {
 	assert.Equal(t, 1, status)
 	assert.True(t,
 		strings.HasPrefix(out, "failed mint-succeeds: MUST (interface 1): A mint that succeeds takes its assets.\n"+
-			"  saw:  a balance that moved by 0 (1000 before, 1000 after)\n  want: a balance that moved by -2\n  "+
+			"  saw:  a balance that moved by 0 (1000 before, 1000 after)\n  want: a balance that moved by -50\n  "+
 			"fix:  Take intent.from of a mint, and keep it when the transaction succeeded.\n"+
 			"  call: POST /api/result: HTTP 200 Content-Type: application/json\n  answer: "+
 			"{\"success\":true,\"errorCode\":null,\"data\":null}\n  uuid "), out)
@@ -182,9 +182,9 @@ func TestCheckEndsWithWhatItFound(t *testing.T) {
 	assert.True(t, strings.HasSuffix(out, "\nWhat to fix, in this order:\n\n"+
 		"1. A mint that succeeds takes its assets. (MUST, interface 1, mint-succeeds)\n   saw:  POST /api/result: a "+
 		"balance that moved by 0 (1000 before, 1000 after)\n"+
-		"   want: a balance that moved by -2\n   fix:  Take intent.from of a mint, and keep it when the transaction "+
+		"   want: a balance that moved by -50\n   fix:  Take intent.from of a mint, and keep it when the transaction "+
 		"succeeded.\n\n"+
-		"failed: 1 of 2 cases failed, first mint-succeeds; 1 noted, 0 unproven, 0 waived, 0 skipped, 0 untried\n"), out)
+		"failed: 1 of 2 cases failed, first mint-succeeds; 1 noted, 0 unproven, 0 unasked, 0 waived, 0 skipped, 0 untried\n"), out)
 
 	status, out = checked(t, flags(url, "-login", "/login", "-run", "^validate-at-once$")...)
 	assert.Equal(t, 1, status, "what a case waits for counts, though it was not chosen")
@@ -195,18 +195,18 @@ func TestCheckEndsWithWhatItFound(t *testing.T) {
 	status, out = checked(t, flags(url, "-login", "/login", "-run", "^mint-succeeds$", "-q")...)
 	assert.Equal(t, 1, status)
 	assert.Equal(t,
-		"failed: 1 of 1 cases failed, first mint-succeeds; 0 noted, 0 unproven, 0 waived, 0 skipped, 0 untried\n", out)
+		"failed: 1 of 1 cases failed, first mint-succeeds; 0 noted, 0 unproven, 0 unasked, 0 waived, 0 skipped, 0 untried\n", out)
 
 	status, out = checked(t, flags(url, "-login", "/login", "-run", "^mint-succeeds$", "-skip", "^mint-")...)
 	assert.Equal(t, 0, status, "what is waived does not count")
 	assert.Equal(t,
 		"waived mint-succeeds: a balance that moved by 0 (1000 before, 1000 after)\n\npassed: none of 1 cases "+
-			"failed; 0 noted, 0 unproven, 1 waived, 0 skipped, 0 untried\n", out)
+			"failed; 0 noted, 0 unproven, 0 unasked, 1 waived, 0 skipped, 0 untried\n", out)
 	status, out = checked(t,
 		flags(url, "-login", "/login", "-run", "^assets-token-wrong$", "-skip", "^assets-token-wrong/cut$")...)
 	assert.Equal(t, 0, status)
 	assert.Equal(t,
-		"waived assets-token-wrong/cut: waived (-skip)\n\npassed: none of 1 cases failed; 0 noted, 0 unproven, 1 "+
+		"waived assets-token-wrong/cut: waived (-skip)\n\npassed: none of 1 cases failed; 0 noted, 0 unproven, 0 unasked, 1 "+
 			"waived, 0 skipped, 0 untried\n", out)
 
 	status, _ = checked(t, flags(url, "-login", "/login", "-run", "^result-unknown-again$")...)
@@ -216,11 +216,17 @@ func TestCheckEndsWithWhatItFound(t *testing.T) {
 
 	status, out = checked(t,
 		flags(url, "-login", url+"/login", "-run", "^(assets-token-wrong|restart/mint-fails)$", "-v")...)
-	assert.Equal(t, 0, status)
+	assert.Equal(t, 2, status, "nothing is known of a restart")
 	assert.Contains(t, out,
 		"passed   MUST   5.1  assets-token-wrong\n         missing: passed (without an access token)\n           "+
 			"GET /api/assets: HTTP 200 Content-Type: application/json\n")
-	assert.Contains(t, out, "skipped restart: no restart of the server was configured (-restart)\n")
+	assert.True(t, strings.HasSuffix(out, "unasked: none of 2 cases failed; 0 noted, 0 unproven, 1 unasked, 0 waived, "+
+		"0 skipped, 0 untried; not tried, though money depends on it: restart (set -restart); or waive it (-skip)\n"), out)
+	_, out = checked(t, flags(url, "-login", "/login", "-run", "^(terms-.*|result-rejected|restart)$", "-q")...)
+	assert.Contains(t, out, "; not tried, though money depends on it: "+
+		"terms-token, result-rejected/mint-contract, result-rejected/burn-contract (set -token); "+
+		"terms-rate, result-rejected/mint-rate, result-rejected/burn-rate (set -token, -amount and -tokens); "+
+		"restart/mint-fails (set -restart); or waive it (-skip)\n")
 
 	status, out = checked(t, "-list", "-run", "^mint-succeeds$")
 	assert.Equal(t, 0, status)
@@ -243,7 +249,7 @@ func TestWhatIsUnprovenIsNoSuccess(t *testing.T) {
 	status, out := checked(t,
 		flags(url, "-login", "/login", "-run", "^(mint-succeeds|validate-at-once)$", "-skip", "^mint-succeeds$")...)
 	assert.Equal(t, 2, status)
-	assert.Contains(t, out, "unproven: none of 2 cases failed; 0 noted, 1 unproven, 1 waived,")
+	assert.Contains(t, out, "unproven: none of 2 cases failed; 0 noted, 1 unproven, 0 unasked, 1 waived,")
 	status, _ = checked(t,
 		flags(url, "-login", "/login", "-run", "^(mint-succeeds|validate-at-once)$", "-skip",
 			"^(mint-succeeds|validate-at-once)$")...)
@@ -354,11 +360,11 @@ func TestCheckWritesJSON(t *testing.T) {
 	assert.Equal(t, 1, status)
 	var got struct {
 		Target                         string
-		Passed, Failed, Noted, Skipped int
+		Passed, Failed, Noted, Unasked int
 		Cases                          []map[string]any
 	}
 	require.NoError(t, json.Unmarshal([]byte(out), &got))
-	assert.Equal(t, []int{1, 1, 0, 1}, []int{got.Passed, got.Failed, got.Noted, got.Skipped})
+	assert.Equal(t, []int{1, 1, 0, 1}, []int{got.Passed, got.Failed, got.Noted, got.Unasked})
 	require.Len(t, got.Cases, 3)
 	delete(got.Cases[1], "milliseconds")
 	calls, _ := got.Cases[1]["calls"].([]any)
@@ -372,7 +378,7 @@ func TestCheckWritesJSON(t *testing.T) {
 	assert.Equal(t, map[string]any{
 		"id": "mint-succeeds", "subject": "orders", "title": "A mint that succeeds takes its assets.",
 		"level": "MUST", "section": "1", "outcome": "failed",
-		"saw": "a balance that moved by 0 (1000 before, 1000 after)", "want": "a balance that moved by -2",
+		"saw": "a balance that moved by 0 (1000 before, 1000 after)", "want": "a balance that moved by -50",
 		"fix": "Take intent.from of a mint, and keep it when the transaction succeeded.",
 	}, got.Cases[1])
 }
@@ -479,7 +485,7 @@ func TestAnInterruptedCheckShowsWhatItTried(t *testing.T) {
 	status := stdio{nil, &out, &errs}.run(ctx, "check",
 		flags(interrupting.URL, "-login", "/login", "-parallel", "1", "-run", "^assets(-older-callers)?$"))
 	assert.Equal(t, 2, status)
-	assert.Equal(t, "interrupted: none of 1 cases failed; 0 noted, 0 unproven, 0 waived, 0 skipped, 0 untried\n",
+	assert.Equal(t, "interrupted: none of 1 cases failed; 0 noted, 0 unproven, 0 unasked, 0 waived, 0 skipped, 0 untried\n",
 		out.String())
 	assert.Equal(t, "ramp check: interrupted after 1 of 2 cases\n", errs.String())
 }
@@ -564,7 +570,7 @@ func TestCheckWritesJUnit(t *testing.T) {
 	require.NoError(t, err)
 	var suite junitSuite
 	require.NoError(t, xml.Unmarshal(b, &suite))
-	assert.Equal(t, []int{4, 1, 0, 2}, []int{suite.Tests, suite.Failures, suite.Errors, suite.Skipped})
+	assert.Equal(t, []int{4, 1, 1, 1}, []int{suite.Tests, suite.Failures, suite.Errors, suite.Skipped})
 	require.Len(t, suite.Cases, 4)
 	assert.Equal(t, []string{"assets", "assets"}, []string{suite.Cases[0].Class, suite.Cases[0].Name})
 	assert.Equal(t, "a balance that moved by 0 (1000 before, 1000 after)", suite.Cases[1].Failure.Message)
@@ -593,7 +599,7 @@ func TestWhatCheckCouldNotTryIsNotPassed(t *testing.T) {
 	status, out := checked(t, append(args, "-run", "^(assets|restart/mint-fails)$")...)
 	assert.Equal(t, 2, status)
 	assert.Contains(t, out, "untried restart: the server could not be restarted: exit status 3: no such service\n")
-	assert.Contains(t, out, "untried: none of 2 cases failed; 0 noted, 0 unproven, 0 waived, 0 skipped, 1 untried\n")
+	assert.Contains(t, out, "untried: none of 2 cases failed; 0 noted, 0 unproven, 0 unasked, 0 waived, 0 skipped, 1 untried\n")
 
 	status, _ = checked(t, append(args, "-run", "^(mint-succeeds|restart/mint-fails)$")...)
 	assert.Equal(t, 1, status, "what failed counts more")

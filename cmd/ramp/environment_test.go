@@ -65,7 +65,7 @@ func TestFlagsComeFromTheEnvironment(t *testing.T) {
 	t.Setenv("RAMP_SETTLE", "1ms")
 	t.Setenv("RAMP_RUN", "^assets$")
 	t.Setenv("RAMP_Q", "true")
-	const passed = "passed: none of 1 cases failed; 0 noted, 0 unproven, 0 waived, 0 skipped, 0 untried\n"
+	const passed = "passed: none of 1 cases failed; 0 noted, 0 unproven, 0 unasked, 0 waived, 0 skipped, 0 untried\n"
 	assert.Equal(t, passed, ends(t, 0, "check"))
 
 	t.Setenv("RAMP_RUN", "^nothing$")

@@ -277,7 +277,7 @@ func TestTheJudgeFindsNothing(t *testing.T) {
 		conformance.Server{URL: n.url, AssetsPath: "/ramp/assets", ValidatePath: "/ramp/validate",
 			ResultPath: "/ramp/result",
 			Key:        key, Validator: signer.Address(), ProjectID: "project-1", Strict: true,
-			Token: "0x00000000000000000000000000000000000070c3", Asset: "gold", Amount: 20, Tokens: 2,
+			Token: "0x00000000000000000000000000000000000070c3", Asset: "gold", Amount: 20, Tokens: 2, OneAsset: true,
 			Waive:   regexp.MustCompile("^result-not-lost/misspelled$"), // Nakama itself answers other paths with 404
 			Player:  func(ctx context.Context, _ string) (ramp.Session, error) { return login(ctx, db, began) },
 			Restart: func(ctx context.Context) error { n.kill(); n.run(); return n.await(ctx) }})

@@ -84,7 +84,7 @@ func (t *trial) enough() *big.Rat {
 	if t.Unique {
 		return t.amounts(1)
 	}
-	return t.amounts(20)
+	return t.amounts(reserve)
 }
 
 // choose returns the assets to move of a player who owns all: those that the target names,
@@ -365,7 +365,7 @@ func (t *trial) beyond(text string) json.Number {
 		return raw(text)
 	}
 	if amount.Rat().Cmp(t.before.of(t.asset)) <= 0 {
-		t.skip("the player owns " + text + " or more")
+		t.lacks("the player owns "+text+" or more", "an asset of which the player owns less (-asset)")
 	}
 	if new(big.Rat).Quo(amount.Rat(), big.NewRat(t.Amount, 1)).IsInt() {
 		return raw(text)

@@ -96,17 +96,19 @@ func (t *trial) otherPlayer() (s ramp.Session) {
 		}
 	}
 	if s.ID == t.player.ID {
-		t.skip("there is only one player")
+		t.lacks("there is only one player", twoPlayers)
 	}
 	t.holdings(s) // for the wallet
 	return s
 }
 
+const twoPlayers = "-login, or -session for two users"
+
 // foreign returns the case's session with another user's token, and the other session.
 func (t *trial) foreign() (mixed, other ramp.Session) {
 	other = t.otherPlayer()
 	if t.player.Token.Reveal() == other.Token.Reveal() {
-		t.skip("both sessions have the same token, so they belong to one user")
+		t.lacks("both sessions have the same token, so they belong to one user", twoPlayers)
 	}
 	return ramp.Session{ID: t.player.ID, Token: other.Token}, other
 }

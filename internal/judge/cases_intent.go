@@ -149,7 +149,7 @@ func (t *trial) mintOfSecond(amount json.Number) order {
 // rate of the first.
 func (t *trial) spendSecond() {
 	left := product(t.before.of(t.asset), big.NewRat(2, 5))
-	if enough := t.amounts(20); left.Cmp(enough) < 0 {
+	if enough := t.amounts(reserve); left.Cmp(enough) < 0 {
 		left = enough
 	}
 	spent := t.multiple(left.Sub(t.before.of(t.second), left), 0)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/judge"
 )
@@ -106,4 +107,52 @@ func TestASecondAssetMayBeScarce(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A server that gives back one asset of two is found with the amount that the judge chooses, even if the player
+// owns much less of the second asset than of the first.
+func TestTheAmountIsOneThatThePlayerCanPayOfBothAssets(t *testing.T) {
+	t.Parallel()
+	for gems, want := range map[int64]judge.Outcome{
+		10_000: judge.Failed, // 400
+		400:    judge.Failed, // 20
+		41:     judge.Failed, // 2
+		39:     judge.Unasked,
+		0:      judge.Unasked,
+	} {
+		inVirtualTime(t, mutant{bug: "gives back the last entry"}, func(t *testing.T, s *studio) {
+			login := s.target.Player
+			s.target.Player = func(ctx context.Context, name string) (ramp.Session, error) {
+				session, err := login(ctx, name)
+				s.game.mu.Lock()
+				defer s.game.mu.Unlock()
+				s.game.players[session.ID].balances["item_gem"] = ramp.NewAmount(gems)
+				return session, err
+			}
+			j := newJudge(t, s)
+			v := j.Try(t.Context(), caseOf(t, "intent-two-assets"))
+			assert.Equal(t, want, v.Outcome, "%d gems: %s", gems, v)
+			if want == judge.Unasked {
+				assert.Contains(t, v.Set, "of item_gem (-login, -second-asset)")
+			}
+		})
+	}
+}
+
+// A game of one asset says so. Then nothing about a second one is tried, and nothing is missing.
+func TestAGameOfOneAssetSaysSo(t *testing.T) {
+	t.Parallel()
+	inVirtualTime(t, mutant{}, func(t *testing.T, s *studio) {
+		s.target.OneAsset = true
+		require.ErrorContains(t, s.unopened(t).Ready(t.Context()), "the player lists a second asset, item_gem")
+		s.game.mu.Lock()
+		s.game.bug = "lists one asset"
+		s.game.mu.Unlock()
+		j := newJudge(t, s)
+		for id, want := range map[string]judge.Outcome{"intent-two-assets": judge.Skipped,
+			"intent-second-short": judge.Passed, "orders-at-once": judge.Passed} {
+			v := j.Try(t.Context(), caseOf(t, id))
+			assert.Equal(t, want, v.Outcome, v.String())
+		}
+	})
 }

@@ -58,7 +58,7 @@ func (t *trial) party() []snapshot {
 		all = append(all, t.look(s))
 	}
 	if len(all) == 1 {
-		t.skip("there is only one player")
+		t.lacks("there is only one player", twoPlayers)
 	}
 	return all
 }

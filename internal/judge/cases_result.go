@@ -211,7 +211,7 @@ func changedRepeats(e ending) []Input {
 // when it comes again.
 func (t *trial) comesAgain(o order, status string) {
 	if a := t.assets(o.owner); t.answered(a) && !a.succeeded {
-		t.skip("the session of an earlier player is not valid anymore")
+		t.lacks("the session of an earlier player is not valid anymore", "sessions that last for the whole run")
 	}
 	t.ledger.approved(o)
 	t.ledger.confirmed(o, status)
@@ -274,8 +274,14 @@ func (t *trial) endsLate(e ending) {
 		}
 		return true
 	})
-	if o.at.IsZero() {
-		t.skip("no order was left open, because the players come again (-session), or the server has crashed")
+	switch {
+	case !o.at.IsZero():
+	case t.server.pooled.Load():
+		t.lacks("no order was left open, because the players come again",
+			"-login, which makes a new player each time")
+		return
+	default:
+		t.skip("no order was left open, because the server has crashed")
 		return
 	}
 	t.server.late.Delete(o.owner.ID)

@@ -299,13 +299,13 @@ func TestAServerOfAnotherMindFailsNoMust(t *testing.T) {
 				for _, v := range newJudge(t, s).Run(t.Context(), judge.Cases(), parallel, nil) {
 					// A failed SHOULD counts if something is lost, doubled or given away.
 					allowed := []judge.Outcome{judge.Passed, judge.Noted}
-					if v.Case.Subject == "terms" { // the token and the rate are not given here
-						allowed = append(allowed, judge.Skipped)
+					if v.Case.Subject == "terms" || v.Case.ID == "result-rejected" { // no token and no rate are given
+						allowed = append(allowed, judge.Unasked)
 					}
 					if m.bug == "one open order" &&
 						(v.Case.ID == "result-late" ||
 							strings.HasSuffix(v.Saw, "rejects a second order while one is open")) {
-						allowed = append(allowed, judge.Skipped)
+						allowed = append(allowed, judge.Skipped, judge.Unasked)
 					}
 					assert.Contains(t, allowed, v.Outcome, "%s: %s", v.Case.ID, v)
 				}
@@ -704,7 +704,8 @@ func caseOf(t *testing.T, id string) judge.Case {
 	return judge.Case{}
 }
 
-func TestWhatTheTargetLacksIsSkipped(t *testing.T) {
+// A MUST that needs what the target lacks is unasked, so that nobody takes it for passed.
+func TestWhatTheTargetLacksIsUnasked(t *testing.T) {
 	t.Parallel()
 	skipSlow(t, true)
 	const terms = "terms-token terms-rate" // the token and the rate are not given here
@@ -725,29 +726,30 @@ func TestWhatTheTargetLacksIsSkipped(t *testing.T) {
 		want     string
 	}{
 		"no restart": {func(_ *testing.T, s *studio) { s.target.Restart = nil }, 8,
-			terms + " restart"},
+			terms + " result-rejected restart"},
 		"no second asset": {func(_ *testing.T, s *studio) {
 			s.target.Asset, s.target.Second = "item_gold",
 				"item_silver"
 		}, 8,
-			"intent-two-assets " + terms},
-		"two players, several cases at once": {few(2), 8, terms + " result-late"},
+			"intent-two-assets " + terms + " result-rejected result-other-intent orders-at-once"},
+		"two players, several cases at once": {few(2), 8, terms + " result-rejected result-late"},
 		"one player": {few(1), 1, "assets-other-player assets-foreign-token validate-foreign-token " +
-			"result-other-session " + terms + " result-other-owner players-at-once result-late"},
+			"result-other-session " + terms + " result-rejected result-other-owner players-at-once result-late"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			inVirtualTime(t, mutant{}, func(t *testing.T, s *studio) {
 				test.change(t, s)
-				var skipped []string
+				var unasked []string
 				for _, v := range newJudge(t, s).Run(t.Context(), judge.Cases(), test.parallel, nil) {
-					if v.Outcome == judge.Skipped {
-						skipped = append(skipped, v.Case.ID)
+					if v.Outcome == judge.Unasked {
+						unasked = append(unasked, v.Case.ID)
+						assert.NotEmpty(t, v.Set, v.Case.ID)
 					} else {
 						assert.Equal(t, judge.Passed, v.Outcome, v.String())
 					}
 				}
-				assert.Equal(t, test.want, strings.Join(skipped, " "))
+				assert.Equal(t, test.want, strings.Join(unasked, " "))
 			})
 		})
 	}

@@ -189,11 +189,12 @@ func TestTheDocumentedReportIsTrue(t *testing.T) {
 		n := func(o judge.Outcome) int { return len(outcomes(verdicts, o)) }
 		report := fmt.Sprintf(
 			"1. %s (%s, interface %s, %s; %d cases wait for it)\n   saw:  %s %s: %s\n   want: %s\n   fix:  %s\n\n"+
-				"failed: %d of %d cases failed, first %s; %d noted, %d unproven, %d waived, %d skipped, %d untried\n",
+				"failed: %d of %d cases failed, first %s; %d noted, %d unproven, %d unasked, %d waived, %d skipped, "+
+				"%d untried",
 			first.Case.Title, first.Level, first.Case.Section, first.Case.ID, causes[0].Waiting, first.Call.Method,
 			first.Call.Path, first.Saw, first.Want, first.Case.Fix,
-			n(judge.Failed), len(verdicts), first.Case.ID, n(judge.Noted), n(judge.Unproven), n(judge.Waived),
-			n(judge.Skipped), n(judge.Untried))
+			n(judge.Failed), len(verdicts), first.Case.ID, n(judge.Noted), n(judge.Unproven), n(judge.Unasked),
+			n(judge.Waived), n(judge.Skipped), n(judge.Untried))
 		assert.True(t, strings.Contains(string(document), report), report)
 	})
 }

@@ -55,6 +55,12 @@ type skip string
 
 func (s skip) Error() string { return string(s) }
 
+// unasked is the error of a trial for which the target lacks a setting. If a MUST ends so, the
+// server did not pass.
+type unasked struct{ why, set string }
+
+func (u unasked) Error() string { return u.why }
+
 // isUnavailable reports whether a status is one that a proxy answers for an unreachable
 // server.
 func isUnavailable(status int) bool {

@@ -133,6 +133,10 @@ func (g *game) Assets(_ context.Context, s ramp.Session) (*ramp.Player, error) {
 	case g.is("shows burns at validate"):
 		p = g.withHeld(s.ID, ramp.Burn)
 	}
+	if g.is("lists one asset") {
+		return &ramp.Player{PlayerID: s.ID, Assets: []ramp.Asset{{ID: "item_gold", Balance: p.balances["item_gold"]}}},
+			nil
+	}
 	return &ramp.Player{PlayerID: s.ID, Name: "Name", Assets: []ramp.Asset{
 		{ID: "item_gold", Balance: p.balances["item_gold"]}, {ID: "item_gem", Balance: p.balances["item_gem"]},
 		{ID: "item_third", Balance: p.balances["item_third"]},

@@ -256,11 +256,18 @@ func (j *Judge) verdict(c Case, in Input, err error) InputVerdict {
 	v := InputVerdict{Input: in, Level: in.Level, Outcome: Passed}
 	var found *finding
 	var why skip
+	var lacks unasked
 	switch {
 	case err == nil:
 		return v
 	case errors.As(err, &why):
 		v.Outcome, v.Saw = Skipped, string(why)
+		return v
+	case errors.As(err, &lacks) && in.Level == Must:
+		v.Outcome, v.Saw, v.Set = Unasked, lacks.why, lacks.set
+		return v
+	case errors.As(err, &lacks):
+		v.Outcome, v.Saw = Skipped, lacks.why
 		return v
 	case errors.Is(err, errLayer):
 		v.Outcome, v.Until = Unproven, handlerID

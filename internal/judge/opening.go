@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/big"
 	"net/http"
 	"slices"
 	"strings"
@@ -85,24 +86,56 @@ func (j *Judge) ask(ctx context.Context, c Case) Verdict {
 	return v
 }
 
-// begin has one plain mint approved, checks who signed it, and ends it. A fee of some
-// percent shows only with a large amount, so begin tries those first.
+// begin has one plain mint approved, checks who signed it, and ends it. Where the target names no
+// amount, begin tries the largest first that the player can pay of every asset to move.
 func (j *Judge) begin(ctx context.Context) error {
 	trade := func(amount, tokens int64) {
 		j.target.Amount, j.target.Tokens, j.target.BurnTokens = amount, tokens, tokens
 	}
-	if !j.target.given.amount {
-		trade(400, 200)
+	if largest := j.largest(ctx); largest > leastAmount {
+		trade(largest, largest/2)
 		switch approved, err := j.beginPlainly(ctx); {
 		case err == nil && j.burns(ctx):
 			return nil
 		case err != nil && approved:
 			return err
 		}
-		trade(2, 1)
+		trade(leastAmount, leastAmount/2)
 	}
 	_, err := j.beginPlainly(ctx)
 	return err
+}
+
+// largest returns the largest amount, in whole tokens, of which a player owns enough of both assets
+// to move, or of the first alone if there is no second one. It is 0 if the target names an amount.
+func (j *Judge) largest(ctx context.Context) int64 {
+	if j.target.given.amount {
+		return 0
+	}
+	t := j.trial(ctx, Input{})
+	defer j.release(t)
+	var named, others []int64
+	for _, h := range t.holdings(t.newPlayer()) {
+		tokens := product(h.balance, big.NewRat(1, reserve*leastAmount))
+		amount := int64(usualAmount)
+		if tokens.Cmp(big.NewRat(usualAmount/leastAmount, 1)) < 0 {
+			amount = leastAmount * new(big.Int).Quo(tokens.Num(), tokens.Denom()).Int64()
+		}
+		switch {
+		case amount < leastAmount:
+		case h.id == t.Asset, h.id == t.Second:
+			named = append(named, amount)
+		default:
+			others = append(others, amount)
+		}
+	}
+	slices.Sort(others)
+	slices.Reverse(others)
+	payable := append(named, others...)
+	if len(payable) == 0 {
+		return 0
+	}
+	return slices.Min(payable[:min(len(payable), 2)])
 }
 
 // burns reports whether a plain burn is approved.

@@ -37,6 +37,7 @@ type Config struct {
 	ProjectID string
 
 	Asset, Second  string
+	OneAsset       bool
 	Amount, Tokens int64
 	BurnTokens     int64
 	Token          string
@@ -63,7 +64,7 @@ type settings struct {
 type need int
 
 const (
-	aSecondAsset need = 1 << iota // of which the player owns enough for an order
+	aSecondAsset need = 1 << iota // of which the player owns enough, unless the game has one asset only
 	aListedAsset                  // a second one, of which the player may own nothing
 	aProject
 	aRestart
@@ -85,6 +86,16 @@ func Pool(sessions ...ramp.Session) func(context.Context, string) (ramp.Session,
 }
 
 const mostAmount = 100_000_000 // a player owns 20 times as much, which is less than 2^31
+
+// The amounts of an order, unless the target says: the largest up to usualAmount of which a
+// player owns enough, because a fee of some percent shows only then, but no less than leastAmount.
+const (
+	leastAmount = 2
+	usualAmount = 400
+)
+
+// reserve is how many times the amount of an order a player must own of an asset.
+const reserve = 20
 
 // complete checks the target, and replaces the zero fields that have a default.
 func (t *settings) complete() error {
@@ -113,6 +124,8 @@ func (t *settings) complete() error {
 		wrong = "Only (-only) must be mint or burn"
 	case t.Asset != "" && t.Asset == t.Second:
 		wrong = "Second (-second-asset) must be another asset than Server.Asset (-asset)"
+	case t.OneAsset && t.Second != "":
+		wrong = "OneAsset (-one-asset) and Server.Second (-second-asset) must not both be set"
 	}
 	if wrong != "" {
 		return errors.New("conformance: Server." + wrong)
@@ -146,7 +159,7 @@ func (t *settings) complete() error {
 	t.given.uuid = t.UUID != nil
 	t.given.token, t.given.rate = t.Token != "", t.Amount != 0 && t.Tokens != 0
 	t.given.amount = slices.Max(amounts) > 0 || t.Unique
-	t.Amount = cmp.Or(t.Amount, 2)
+	t.Amount = cmp.Or(t.Amount, leastAmount)
 	t.Tokens = cmp.Or(t.Tokens, max(1, t.Amount/2))
 	t.BurnTokens = cmp.Or(t.BurnTokens, t.Tokens)
 	t.Token = cmp.Or(t.Token, "0x0000000000000000000000000000000000007e57")

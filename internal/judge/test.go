@@ -18,7 +18,7 @@ func Test(t *testing.T, target Config) {
 		t.Run(c.ID, func(t *testing.T) {
 			v := judge.Try(t.Context(), c)
 			switch waiting[v.Until]++; v.Outcome {
-			case Failed, Untried:
+			case Failed, Untried, Unasked:
 				t.Error(v)
 			case Noted:
 				t.Log(v)

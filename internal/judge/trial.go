@@ -53,6 +53,9 @@ func (t *trial) untried(format string, args ...any) {
 
 func (t *trial) skip(why string) { t.end(skip(why)) }
 
+// lacks ends a case that a setting of the target would make possible.
+func (t *trial) lacks(why, set string) { t.end(unasked{why, set}) }
+
 // said returns foreign text in a form that a verdict may show: without secrets and
 // control characters. Text of this package must not go through it: redacting a word of
 // it would reveal that the word is a secret.

@@ -21,13 +21,15 @@ import (
 func (t *trial) begin() {
 	switch {
 	case t.needs&aRestart != 0 && t.Restart == nil:
-		t.skip("no restart of the server was configured (-restart)")
+		t.lacks("no restart of the server was configured", "-restart")
 	case t.needs&aProject != 0 && t.ProjectID == "":
-		t.skip("no project was configured (-project)")
+		t.lacks("no project was configured (-project)", "-project")
 	case t.needs&aToken != 0 && !t.given.token:
-		t.skip("no token contract was configured (-token)")
+		t.lacks("no token contract was configured", "-token")
 	case t.needs&aRate != 0 && !(t.given.token && t.given.rate):
-		t.skip("no rate was configured (-token, -amount and -tokens)")
+		t.lacks("no rate was configured", "-token, -amount and -tokens")
+	case t.needs&(aSecondAsset|aListedAsset) != 0 && t.OneAsset:
+		t.skip("the game has one asset only (-one-asset)")
 	}
 	t.player = t.newPlayer()
 	holdings, enough := t.holdings(t.player), t.enough()
@@ -39,15 +41,20 @@ func (t *trial) begin() {
 	}
 	if t.asset == "" || t.before.of(t.asset).Cmp(enough) < 0 {
 		t.untried(
-			"the player owns too little: a case needs %s of an asset, 20 times the amount of an order "+
+			"the player owns too little: a case needs %s of an asset, %d times the amount of an order "+
 				"(-amount; -asset names the asset; -unique needs 1); the player lists %s",
-			show(enough), t.listed(holdings))
+			show(enough), reserve, t.listed(holdings))
 	}
-	if t.needs&aSecondAsset != 0 && (t.second == "" || t.before.of(t.second).Cmp(enough) < 0) {
-		t.skip("the player owns too little of a second asset")
-	}
-	if t.needs&aListedAsset != 0 && t.second == "" {
-		t.skip("the player lists no second asset")
+	switch poor := t.before.of(t.second).Cmp(enough) < 0; {
+	case t.OneAsset && t.second != "":
+		t.untried("the player lists a second asset, %s, but the game has one only (-one-asset)", t.said(t.second))
+	case t.needs&(aSecondAsset|aListedAsset) == 0:
+	case t.second == "":
+		t.lacks("the player lists no second asset",
+			"a player who owns "+show(enough)+" of a second one (-login), or -one-asset if the game has one only")
+	case t.needs&aSecondAsset != 0 && poor:
+		t.lacks("the player owns too little of a second asset", "a smaller -amount, or a player who owns "+
+			show(enough)+" of "+t.said(t.second)+" (-login, -second-asset)")
 	}
 }
 

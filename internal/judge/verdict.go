@@ -16,13 +16,15 @@ const (
 	Noted    Outcome = "noted"    // a SHOULD that failed but does not count
 	Unproven Outcome = "unproven" // it proves nothing until a basic ability works; see Verdict.Until
 	Waived   Outcome = "waived"   // Config.Waive matches it
-	Skipped  Outcome = "skipped"  // the target lacks what it needs
+	Skipped  Outcome = "skipped"  // it does not apply to the game
+	Unasked  Outcome = "unasked"  // a MUST that needs a setting which the target lacks; see InputVerdict.Set
 	// the judge could not try it: the login or the restart failed, or the server was unreachable
 	Untried Outcome = "untried"
 )
 
 // weight orders outcomes: the outcome of a family is the heaviest of its inputs.
-var weight = map[Outcome]int{Failed: 6, Noted: 5, Untried: 4, Unproven: 3, Passed: 2, Waived: 1, Skipped: 0}
+var weight = map[Outcome]int{Failed: 7, Noted: 6, Untried: 5, Unproven: 4, Unasked: 3, Passed: 2, Waived: 1,
+	Skipped: 0}
 
 // Verdict is the judge's finding about a case. It never shows a token, a key or a
 // signature. The verdict of a family is that of its worst input.
@@ -45,6 +47,7 @@ type InputVerdict struct {
 	Note    string  `json:"note,omitempty"` // an explanation of what was seen, if there is one
 	// the ID of the case that must pass before this one proves anything
 	Until string        `json:"until,omitempty"`
+	Set   string        `json:"set,omitempty"`   // what to set so that it can be tried, if it is Unasked
 	Call  *Call         `json:"call,omitempty"`  // the call that failed
 	Calls []Call        `json:"calls,omitempty"` // all calls
 	Took  time.Duration `json:"-"`
@@ -89,6 +92,8 @@ func (v Verdict) String() string {
 		return "passed: " + v.Case.Title
 	case Skipped, Untried, Waived:
 		return string(v.Outcome) + ": " + v.Saw
+	case Unasked:
+		return "unasked: " + v.Saw + "; set " + v.Set + ", or waive it (-skip)"
 	case Unproven:
 		return "not provable until " + v.Until + " passes: " + v.Case.Title
 	}

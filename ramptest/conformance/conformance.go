@@ -28,7 +28,8 @@ import (
 // Test judges a server in a test. Each case is a subtest named by its ID.
 // A failed MUST fails the test. A failed SHOULD is only logged, unless Strict is set
 // or the failure gives assets away. A case that could not be tried fails the test too, so
-// that it is not mistaken for a pass.
+// that it is not mistaken for a pass. So does a MUST that needs a field of Server which is not set:
+// its error names the field. Waive it if it does not concern your game.
 //
 // Some cases prove nothing until a basic ability works, such as giving back after a failed mint.
 // Without the ability these subtests are skipped, and the test itself fails, even if -run selects
@@ -76,14 +77,17 @@ type Server struct {
 	ProjectID string
 
 	// Asset is the ID of the game asset to move, and Second that of another one.
-	// They default to the first two assets of which the player owns enough. Cases
-	// that need a second asset are skipped if there is none.
+	// They default to the first two assets of which the player owns enough.
 	Asset, Second string
 
+	// OneAsset says that the game has one asset only. Cases about a second one are skipped then.
+	OneAsset bool
+
 	// Amount is how much of an asset an order moves, and Tokens how many tokens that is worth at
-	// the game's rate. They default to 400 and 200 if the game approves that and a player owns
-	// enough, and to 2 and 1 otherwise. A player should own at least 20 times Amount, and less than
-	// 2^31. If Amount, Tokens and Token are set, orders at other rates must be rejected.
+	// the game's rate. A player should own at least 20 times Amount of both assets, and less than 2^31.
+	// Amount defaults to the largest even number up to 400 of which the player owns so much, and Tokens
+	// to half of it, if the game approves that; they default to 2 and 1 otherwise. If Amount, Tokens and
+	// Token are set, orders at other rates must be rejected.
 	Amount, Tokens int64
 
 	// BurnTokens is how many tokens must be burned for that amount, if burns have a
@@ -113,7 +117,7 @@ type Server struct {
 	Unique bool
 
 	// Restart stops the server and starts it again with its stored data. Sessions
-	// must survive it. If it is nil, cases that need it are skipped.
+	// must survive it. Cases need it.
 	Restart func(ctx context.Context) error
 
 	// Strict makes a failed SHOULD count like a failed MUST.

@@ -3,6 +3,7 @@ package conformance_test
 import (
 	"context"
 	"os"
+	"regexp"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -21,6 +22,11 @@ func ExampleTest() {
 			Validator: common.HexToAddress("0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb"),
 			ProjectID: "project-1",
 			Player:    login,
+			Token:     "0x00000000000000000000000000000000000070c3",
+			Asset:     "item_gold",
+			Amount:    100, // for 1 token, at the rate of the game
+			Tokens:    1,
+			Waive:     regexp.MustCompile("^restart$"), // or set Restart
 		})
 	}
 	_ = TestServer

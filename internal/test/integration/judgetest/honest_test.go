@@ -40,7 +40,7 @@ var policies = []struct {
 	{name: "", always: true},
 	{name: "one-order"},
 	{name: "cooldown"},
-	{name: "login-limit,one-asset"},
+	{name: "login-limit,one-asset", flags: []string{"-one-asset"}},
 	{name: "call-limit", flags: []string{"-parallel", "8"}},
 	{name: "price,status-400", flags: terms},
 	{name: "body-limit,closes"},

@@ -132,6 +132,15 @@ func ramped(t *testing.T, url string, flags ...string) (out, errs string, exit i
 	signer := must.Get(ramp.NewKeySigner(validatorKey))(t)
 	judge := exec.CommandContext(t.Context(), command, append([]string{"check", "-url", url, "-login", "/login",
 		"-key-encoding", "text", "-validator", signer.Address().Hex(), "-project", "project-1"}, flags...)...)
+	var waived []string // what the server, or the test, does not offer
+	for flag, cases := range map[string]string{"-token": "terms|/.*-(contract|rate)$", "-restart": "^restart$", "-login=": "^result-late$"} {
+		if slices.Contains(flags, flag) == (flag == "-login=") {
+			waived = append(waived, cases)
+		}
+	}
+	if len(waived) > 0 {
+		judge.Args = append(judge.Args, "-skip", strings.Join(waived, "|"))
+	}
 	var stdout, stderr strings.Builder
 	judge.Env = append(os.Environ(), "RAMP_HMAC_KEY="+consoleKey)
 	judge.Stdout, judge.Stderr = &stdout, &stderr
