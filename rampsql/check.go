@@ -69,8 +69,8 @@ func (s *Store) check(ctx context.Context, network ramp.Network) error {
 		return err
 	}
 	for _, check := range []func(context.Context) error{
-		s.checkMigrations, s.checkRights, s.checkAutocommit, s.checkTable, s.rehearse, s.checkServer,
-		s.checkDurability,
+		s.checkMigrations, s.checkRights, s.checkAutocommit, s.checkTable, s.checkRolledBack, s.rehearse,
+		s.checkServer, s.checkDurability,
 	} {
 		if err := check(ctx); err != nil {
 			return err
@@ -149,7 +149,7 @@ func (s *Store) checkTable(ctx context.Context) error {
 		return errors.New("table ramp_orders has no unique index of tx_hash alone, " +
 			"as Dialect.Schema creates it: one transaction could end two orders")
 	case unsafe == nil:
-		return fmt.Errorf("table ramp_orders is %s: orders would outlive a rollback or not outlive a crash; "+
+		return fmt.Errorf("table ramp_orders is %s: orders would not outlive a crash; "+
 			"create it as Dialect.Schema does", volatile)
 	}
 	for _, c := range columns {
@@ -160,6 +160,8 @@ func (s *Store) checkTable(ctx context.Context) error {
 	}
 	return nil
 }
+
+func (s *Store) checkRolledBack(ctx context.Context) error { return s.checkRollback(ctx, s.config.DB) }
 
 // checkServer warns of what may be meant, or is no fault of the database.
 func (s *Store) checkServer(ctx context.Context) error {

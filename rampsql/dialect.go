@@ -24,7 +24,9 @@ type dialect struct {
 
 	catalog     string // selects name, type and width of the columns, and of the indexes that are in use
 	hashIndexes string // counts the unique indexes of tx_hash alone
-	volatile    string // selects why orders would outlive a rollback, or not a crash; otherwise nothing
+	volatile    string // selects why orders would not outlive a crash; otherwise nothing
+	lasting     string // selects name and kind of the tables that no rollback changes
+	warnings    string // selects level, code and text of the last statement's warnings; "" if there are none
 	lax         string // selects the setting that lets the database store another value, or nothing
 	settings    string // selects names and values of settings
 	session     string // selects names and values of what Apply must leave as it was
@@ -112,6 +114,11 @@ func (d Dialect) values() *dialect {
 				" AND COALESCE(pg_get_expr(i.indpred, i.indrelid), '') IN ('', '(tx_hash IS NOT NULL)')",
 			volatile: "SELECT CASE relpersistence WHEN 'u' THEN 'UNLOGGED' ELSE 'TEMPORARY' END" +
 				" FROM pg_class WHERE oid = 'ramp_orders'::regclass AND relpersistence <> 'p'",
+			lasting: "SELECT c.relname::text, 'a foreign table of ' || w.fdwname FROM pg_foreign_table f" +
+				" JOIN pg_class c ON c.oid = f.ftrelid JOIN pg_foreign_server s ON s.oid = f.ftserver" +
+				" JOIN pg_foreign_data_wrapper w ON w.oid = s.srvfdw WHERE w.fdwname <> 'postgres_fdw'" +
+				" AND c.relnamespace = (SELECT relnamespace FROM pg_class" +
+				" WHERE oid = to_regclass('ramp_orders'))",
 			lax: "SELECT '' WHERE 1 = 0", settings: settingsPostgreSQL, weak: weakPostgreSQL,
 			session: sessionPostgreSQL, reverts: true, place: placePostgreSQL,
 			clock:  "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint",
@@ -135,10 +142,11 @@ func (d Dialect) values() *dialect {
 				" WHERE table_schema = DATABASE() AND table_name = 'ramp_orders' AND non_unique = 0" +
 				" GROUP BY index_name" +
 				" HAVING COUNT(*) = 1 AND MAX(column_name) = 'tx_hash' AND MAX(sub_part) IS NULL) AS found",
-			volatile: "SELECT CONCAT('of the engine ', e.engine) FROM information_schema.tables t" +
+			volatile: "SELECT '' FROM DUAL WHERE 1 = 0", warnings: "SHOW WARNINGS",
+			lasting: "SELECT t.table_name, CONCAT('of the engine ', e.engine) FROM information_schema.tables t" +
 				" JOIN information_schema.engines e ON e.engine = t.engine" +
-				" WHERE t.table_schema = DATABASE() AND t.table_name = 'ramp_orders' AND " +
-				"e.transactions <> 'YES'",
+				" WHERE t.table_schema = DATABASE() AND e.transactions <> 'YES'" +
+				" AND t.table_type <> 'SEQUENCE'",
 			lax:   "SELECT CONCAT('sql_mode=', @@sql_mode) FROM DUAL WHERE @@sql_mode NOT LIKE '%STRICT%'",
 			clock: "SELECT UNIX_TIMESTAMP() * 1000", settings: settingsMySQL, weak: weakMySQL,
 			autocommit: "SELECT @@autocommit", session: sessionMySQL, place: "DATABASE()",
@@ -161,7 +169,9 @@ func (d Dialect) values() *dialect {
 				" AND (SELECT group_concat(name) FROM pragma_index_info(i.name)) = 'tx_hash'",
 			wallet:   "lower(user_address)",
 			volatile: "SELECT '' WHERE 1 = 0",
-			lax:      "SELECT '' WHERE 1 = 0", settings: settingsSQLite, weak: weakSQLite,
+			lasting: "SELECT 'ramp_orders', 'in a database with journal_mode=off' FROM pragma_journal_mode" +
+				" WHERE journal_mode = 'off'",
+			lax: "SELECT '' WHERE 1 = 0", settings: settingsSQLite, weak: weakSQLite,
 			session: sessionSQLite, place: "'main'",
 			insert: insertStatement("IIF(0, 0, NULL)") + orKeep + orderColumns + ", 'main'", returning: true,
 			orders: selectOrders, note: noteRefusal,

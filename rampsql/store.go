@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"log/slog"
 	mathrand "math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,8 +34,9 @@ import (
 type Store struct {
 	config Config
 	*dialect
-	hooks commitHooks
-	home  home
+	hooks      commitHooks
+	home       home
+	rehearsals rehearsals
 }
 
 // Config configures a [Store]; zero fields mean their defaults.
@@ -74,6 +76,11 @@ type Config struct {
 	// step.Order.SessionID says whose assets change, also 12 hours after the validate call.
 	Apply func(ctx context.Context, tx *sql.Tx, step ramp.Step) error
 
+	// UntouchedTables names tables that no rollback changes, such as those of MyISAM, and to which Apply never
+	// writes, nor a trigger or procedure that it calls. Every other such table in the schema of the orders
+	// is an error of Check, and of each burn: what is written there when a grant is rehearsed would stay.
+	UntouchedTables []string
+
 	// TxOptions are the options of transactions. It is copied. No isolation level is required.
 	TxOptions *sql.TxOptions
 
@@ -99,6 +106,11 @@ func New(c Config) (*Store, error) {
 	p.Require(c.DB != nil, "Config.DB", "is required")
 	p.Require(c.Dialect.known(), "Config.Dialect", "is required and must be PostgreSQL, MySQL or SQLite")
 	p.Require(c.Apply != nil, "Config.Apply", "is required")
+	for n, table := range c.UntouchedTables {
+		path := fmt.Sprintf("Config.UntouchedTables[%d]", n)
+		p.Require(table != "" && strings.TrimSpace(table) == table, path, "must be the name of a table")
+		p.Require(!strings.HasPrefix(table, "ramp_"), path, "must not be a table of the store")
+	}
 	p.Require(c.Retries >= -1, "Config.Retries", "must be at least -1, which means none")
 	if err := p.Err(); err != nil {
 		return nil, err
@@ -111,7 +123,10 @@ func New(c Config) (*Store, error) {
 		c.Retryable = aborted
 	}
 	c.Retries = max(0, cmp.Or(c.Retries, 3))
-	return &Store{config: c, dialect: c.Dialect.values()}, nil
+	c.UntouchedTables = slices.Clone(c.UntouchedTables)
+	return &Store{
+		config: c, dialect: c.Dialect.values(), rehearsals: rehearsals{turn: make(chan struct{}, 1)},
+	}, nil
 }
 
 // made returns an error for a store that New has not made, such as new(Store).
@@ -158,6 +173,9 @@ func (s *Store) Update(ctx context.Context, id uuid.UUID, next ramp.Transition) 
 		if err == nil {
 			step, _, err = s.transact(ctx, id, &opened, next, true)
 		}
+		if kept := (*keptError)(nil); errors.As(err, &kept) && kept.grant.Order.UUID == id {
+			return ramp.Step{}, s.abandonKept(ctx, id, kept)
+		}
 		err = s.explain(ctx, err)
 		again := errors.Is(err, errElsewhere) || err != nil && s.config.Retryable(err)
 		if !again || n == s.config.Retries || !wait(ctx, n) {
@@ -193,6 +211,13 @@ func (s *Store) rehearseStep(
 func (s *Store) transact(
 	ctx context.Context, id uuid.UUID, opened *ramp.Step, next ramp.Transition, commit bool,
 ) (step ramp.Step, claim string, err error) {
+	if _, burn := opened.Rehearse(); burn {
+		end, err := s.rehearsals.begin(ctx)
+		if err != nil {
+			return ramp.Step{}, "", fmt.Errorf("ramp: order %s: %w", id, err)
+		}
+		defer end()
+	}
 	t, err := s.begin(ctx, pool{s.config.DB, s.config.TxOptions, &s.hooks})
 	if err != nil {
 		return ramp.Step{}, "", fmt.Errorf("ramp: begin: %w", err)
@@ -230,7 +255,7 @@ func (s *Store) transact(
 	if err := s.apply(ctx, t.tx(), &step); err != nil {
 		return ramp.Step{}, row.claim, err
 	}
-	err = s.tryGrant(ctx, t.tx(), &step)
+	err = s.tryGrant(ctx, t, &step, row.claim)
 	if err == nil && !commit && !s.reverts {
 		err = unchanged(ctx, t.tx(), s.session, id, before)
 	}
@@ -395,26 +420,6 @@ func (s *Store) endOrder(
 	}
 	if n != 1 { // every driver counts the row, because the claim changes
 		return fmt.Errorf("ramp: order %s: update: the order was finished despite the lock", stored.UUID)
-	}
-	return nil
-}
-
-// tryGrant applies the grant of a burn that a step opens, and rolls it back.
-func (s *Store) tryGrant(ctx context.Context, tx *sql.Tx, step *ramp.Step) error {
-	grant, ok := step.Rehearse()
-	if !ok {
-		return nil
-	}
-	if _, err := tx.ExecContext(ctx, "SAVEPOINT ramp_rehearsal"); err != nil {
-		return fmt.Errorf("ramp: order %s: rehearse the grant: %w", step.Order.UUID, unusable(lost(err)))
-	}
-	if err := s.apply(ctx, tx, &grant); err != nil { // the whole transaction is rolled back
-		return fmt.Errorf("the burn is not accepted, because its grant would fail: %w", err)
-	}
-	// If Apply ignored an error that rolled back the transaction, MySQL does not know the
-	// savepoint any more. On SQLite, SAVEPOINT may have begun a transaction: see commit.
-	if _, err := tx.ExecContext(ctx, "ROLLBACK TO SAVEPOINT ramp_rehearsal"); err != nil {
-		return fmt.Errorf("ramp: order %s: rehearse the grant: %w", step.Order.UUID, unusable(lost(err)))
 	}
 	return nil
 }

@@ -165,6 +165,10 @@ func TestConfigsOfStoresNameAllThatIsMissing(t *testing.T) {
 	assertFields(t, err, "Config.Dialect is required")
 	_, err = rampsql.New(rampsql.Config{DB: sql.OpenDB(nil), Dialect: rampsql.SQLite, Apply: applyNothing, Retries: -2})
 	assertFields(t, err, "Config.Retries must be at least -1")
+	_, err = rampsql.New(rampsql.Config{DB: sql.OpenDB(nil), Dialect: rampsql.SQLite, Apply: applyNothing,
+		UntouchedTables: []string{"chat", " ", "ramp_orders"}})
+	assertFields(t, err, "Config.UntouchedTables[1] must be the name of a table",
+		"Config.UntouchedTables[2] must not be a table of the store")
 }
 
 // Errors of a call are found before the database is used: there is none here.

@@ -80,17 +80,26 @@ func ended(err error) error {
 var errRolledBack = errors.New("a statement in Apply failed, and the database rolled back " +
 	"the whole transaction, but Apply ignored the error; it must return every error of tx")
 
-// lost adds errOutside to the error of a savepoint that is not in its transaction any more. The
-// texts are those of PostgreSQL, twice, of MySQL and MariaDB, and of SQLite.
+// lost adds errOutside to the error of a savepoint that is not in its transaction any more.
 func lost(err error) error {
-	for _, text := range []string{
-		"transaction block", "transaction is aborted", "does not exist", "no such savepoint",
-	} {
-		if strings.Contains(err.Error(), text) {
-			return fmt.Errorf("%w (%w)", err, errOutside)
-		}
+	if vanished(err) && ended(err) == nil || strings.Contains(err.Error(), "transaction is aborted") {
+		return fmt.Errorf("%w (%w)", err, errOutside)
 	}
 	return err
+}
+
+// vanished reports whether a savepoint is not in its transaction any more: Apply has ended that, or the
+// database has. The texts are those of PostgreSQL, twice, of MySQL and MariaDB, and of SQLite.
+func vanished(err error) bool {
+	for _, text := range []string{
+		"can only be used in transaction block", "savepoint \"ramp_rehearsal\" does not exist",
+		"SAVEPOINT ramp_rehearsal does not exist", "no such savepoint",
+	} {
+		if strings.Contains(err.Error(), text) {
+			return true
+		}
+	}
+	return ended(err) != nil
 }
 
 // unusable adds to the error of a connection that cannot be used what Apply may have done.
