@@ -37,6 +37,10 @@ func (e *CandidateError) Error() string {
 // [Decision].AgainstEvidence overrides that. A transaction that failed does not count, because
 // finishing the order with it gives back the same.
 //
+// It also fails if the chain stood still: it must have made blocks in 13 of the hours since the order was
+// accepted, as [Report].ChainHours says. Otherwise the transaction may have waited with the chain, and may
+// still come. Early overrides that, too.
+//
 // It also fails if the search may not have shown all, as [Report].Incomplete says. Finding nothing
 // counts only if the search found what other orders have moved. [Decision].WithoutEvidence
 // overrides that.
@@ -90,6 +94,9 @@ func (o *Orders) checkUnused(ctx context.Context, id uuid.UUID, d Decision) erro
 	if report.Incomplete != "" {
 		return fmt.Errorf("ramp: order %s: %s: use another node, or decide without evidence",
 			id, report.Incomplete)
+	}
+	if stood := report.stoodStill(); stood != "" && !d.Early {
+		return fmt.Errorf("ramp: order %s: %s: wait, or abandon it early", id, stood)
 	}
 	return nil
 }

@@ -95,6 +95,9 @@ func Advise(r *Report, now time.Time) Advice {
 	if r.Incomplete != "" {
 		return next(NextAskNode, nil, "There may be others: "+console.Quote(r.Incomplete)+".")
 	}
+	if stood := r.stoodStill(); stood != "" {
+		return next(NextWait, nil, "Wait: "+stood+".")
+	}
 	return next(NextAbandon, nil, "No transaction is the order's. "+
 		"Ask the service whether its signature can still be used. If not, abandon the order.")
 }

@@ -28,8 +28,8 @@ type Decision struct {
 	// counts. It also erases a player without Books; see [Orders.EraseSession].
 	WithoutEvidence bool
 
-	// Early abandons an order that has not waited for 13 hours, although its transaction may still
-	// be pending, and its result may still come.
+	// Early abandons an order that has not waited for 13 hours, or for 13 hours in which the chain made
+	// blocks, although its transaction may still be pending, and its result may still come.
 	Early bool
 
 	// Settled says how the assets of the order were settled in another way, such as by mail, because

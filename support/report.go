@@ -1,12 +1,14 @@
 package support
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/evidence"
 )
 
 // Report is an order, and the transactions that may be its own. In its JSON, amounts in the
@@ -37,6 +39,12 @@ type Report struct {
 	// none proves something only if the same search found those of other orders that ended.
 	Incomplete string `json:"incomplete,omitempty"`
 
+	// ChainHours is in how many of the hours since the order was accepted the chain has made a block, up to
+	// 13. While a chain stands still, the order's transaction may wait with it, so [Orders.Abandon] needs 13.
+	// It is nil if nobody counted: the order is younger, something else speaks against an abandon, or
+	// [Config].NoEmptyBlocks is set.
+	ChainHours *int `json:"chain_hours,omitempty"`
+
 	// Decimals are those of the order's tokens, as far as they are known, for the amounts in Text.
 	Decimals map[common.Address]int `json:"decimals,omitempty"`
 
@@ -44,6 +52,15 @@ type Report struct {
 	Unread string `json:"unread,omitempty"`
 
 	Advice Advice `json:"advice"` // of [Advise]
+}
+
+// stoodStill returns why the order's transaction may have waited with the chain, or "".
+func (r *Report) stoodStill() string {
+	if r.ChainHours == nil || *r.ChainHours >= evidence.MaxDelayHours {
+		return ""
+	}
+	return fmt.Sprintf("the chain has made blocks in only %d of the hours since the order was accepted, and its "+
+		"transaction may have waited with the chain: %d are needed", *r.ChainHours, evidence.MaxDelayHours)
 }
 
 // Candidate is a transaction that may be the order's own.

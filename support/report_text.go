@@ -11,6 +11,7 @@ import (
 
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/console"
+	"github.com/token-ramp/ramp-go/internal/evidence"
 )
 
 // Text writes the report for a person, as several lines.
@@ -35,6 +36,10 @@ func (r *Report) Text() (text string) {
 		r.FirstBlock, r.LastBlock, r.LastTime.Format(time.RFC3339), len(r.Candidates))
 	if r.Incomplete != "" {
 		fmt.Fprintf(out, "          there may be others: %s\n", console.Quote(r.Incomplete))
+	}
+	if r.ChainHours != nil {
+		fmt.Fprintf(out, "          hours since the order in which the chain made a block: %d, and an abandon "+
+			"needs %d\n", *r.ChainHours, evidence.MaxDelayHours)
 	}
 	if r.Dust > 0 {
 		fmt.Fprintf(out, "          not listed, because they moved less than a hundredth of its amount: %d\n",

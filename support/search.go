@@ -73,7 +73,24 @@ func (o *Orders) search(ctx context.Context, report *Report) error {
 	if err != nil {
 		return err
 	}
-	return o.addCandidates(ctx, report, transactions)
+	if err := o.addCandidates(ctx, report, transactions); err != nil {
+		return err
+	}
+	return o.countHours(ctx, report, newest)
+}
+
+// countHours counts [Report].ChainHours, if nothing else speaks against an abandon: it costs calls.
+func (o *Orders) countHours(ctx context.Context, report *Report, newest *ramp.Block) error {
+	order := &report.Order
+	speaks := func(c Candidate) bool { return c.Objection != "" }
+	if order.State != ramp.OrderAccepted || o.config.Now().Before(order.AcceptedAt.Add(maxDelay)) ||
+		report.Incomplete != "" || slices.ContainsFunc(report.Candidates, speaks) || o.config.NoEmptyBlocks {
+		return nil
+	}
+	count, err := evidence.HoursWithBlocks(ctx, o.chain, order.AcceptedAt, report.FirstBlock, newest,
+		evidence.MaxDelayHours)
+	report.ChainHours = &count
+	return err
 }
 
 // incomplete returns why the node may not have shown all, or "". An old block may be the

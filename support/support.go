@@ -47,6 +47,11 @@ type Config struct {
 	// Network, if set, hides the orders of the other network. The default is that of Proof.
 	Network ramp.Network
 
+	// NoEmptyBlocks says that the chain makes no block without a transaction, so an hour without a block does
+	// not mean that the chain stood still. [Orders.Abandon] then does not count [Report].ChainHours, and what
+	// it gives back can be minted after the chain goes on; see docs/security.md.
+	NoEmptyBlocks bool
+
 	// Products are what the game sells and has sold, as in [rampbooks.Config]. They say what the fee
 	// of a mint is. Without a product, every fee is accepted.
 	Products []rampbooks.Offer

@@ -11,6 +11,9 @@ const (
 	// hours of deliveries (interface 8), and one to spare.
 	MaxDelay = 13 * time.Hour
 
+	// MaxDelayHours is MaxDelay in hours.
+	MaxDelayHours = int(MaxDelay / time.Hour)
+
 	// MaxAhead is how much earlier than its order a transaction is looked for: the clock of a server can
 	// be ahead by hours.
 	MaxAhead = 24 * time.Hour

@@ -23,10 +23,11 @@ func (n *Node) BlockOf(hash common.Hash) uint64 {
 	return n.Sent[slices.IndexFunc(n.Sent, func(tx Tx) bool { return tx.Hash == hash })].Block
 }
 
-// Node is a node whose chain a test writes. It has one block a second.
+// Node is a node whose chain a test writes. It has one block a second, except while it stood still.
 type Node struct {
 	Begin    time.Time // of block 0
 	Head     uint64
+	halts    []halt // in their order
 	Oldest   uint64 // block that it has kept
 	Behind   uint64 // how many of the newest blocks only another node behind the same address has
 	Sent     []Tx   // in the order of their blocks
@@ -76,9 +77,40 @@ func (tx *Tx) logs(n *Node) (logs []ramp.Log) {
 	return logs
 }
 
-func (n *Node) At(block uint64) time.Time { return n.Begin.Add(time.Duration(block) * time.Second) }
+// halt is a time in which no block was made.
+type halt struct {
+	last uint64 // the block before it
+	took time.Duration
+}
 
-func (n *Node) BlockAt(t time.Time) uint64 { return uint64(t.Sub(n.Begin) / time.Second) }
+// At returns when a block was made.
+func (n *Node) At(block uint64) time.Time {
+	at := n.Begin.Add(time.Duration(block) * time.Second)
+	for _, h := range n.halts {
+		if block > h.last {
+			at = at.Add(h.took)
+		}
+	}
+	return at
+}
+
+// BlockAt returns the last block that was made at a time or before it.
+func (n *Node) BlockAt(t time.Time) uint64 {
+	for _, h := range slices.Backward(n.halts) {
+		if last := n.At(h.last); t.After(last) {
+			t = last.Add(max(0, t.Sub(last)-h.took))
+		}
+	}
+	return uint64(t.Sub(n.Begin) / time.Second)
+}
+
+// StandStill lets the chain have made no block from one time to another. The node is as old as before. What
+// was sent must be sent afterwards; a later standstill comes after an earlier one.
+func (n *Node) StandStill(from, to time.Time) {
+	end := n.At(n.Head)
+	n.halts = append(n.halts, halt{n.BlockAt(from), to.Sub(from)})
+	n.Head = n.BlockAt(end)
+}
 
 // hash is that of a block.
 func (n *Node) hash(block uint64) common.Hash {

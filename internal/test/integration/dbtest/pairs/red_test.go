@@ -33,14 +33,6 @@ var reds = []red{
 	{"failed mint | the price goes up @ validate | bob's mint is in her transaction @ validate", "lost bob -200",
 		evidence},
 	{"mint | the price goes up @ validate | bob's mint is in her transaction @ validate", "stuck bob -200", evidence},
-	{"mint | the chain has stood still @ validate | a person obeys, and the service is silent @ validate",
-		"doubled alice +100", evidence},
-	{"burn | the chain has stood still @ validate | a person obeys, and the service is silent @ validate",
-		"lost alice -100", evidence},
-	{"mint | the chain has stood still @ validate | a person abandons @ validate", "doubled alice +100", evidence},
-	{"burn | the chain has stood still @ validate | a person abandons @ validate", "lost alice -100", evidence},
-	{"mint and burn | the chain has stood still @ validate burn | " + // where the two amounts cancel each other
-		"a person obeys, and the service is silent @ validate burn", "stays  +0", evidence},
 	{"mint | a month is closed @ result, when it asks", "totals  -1", long},
 }
 
