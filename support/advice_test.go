@@ -64,6 +64,8 @@ func TestTheNextStep(t *testing.T) {
 		{`one "does not prove", and abandoning does not fail because of it`, with(one(1, unproven)), later,
 			support.NextAskService, 1},
 		{"there is none", with(), later, support.NextAbandon, 0},
+		{"there is none, and the chain stood still", support.Report{Order: waits, ChainHours: new(int)}, later,
+			support.NextWait, 0},
 		{`"there may be others"`, support.Report{Order: waits, Incomplete: "the node is behind"}, later,
 			support.NextAskNode, 0},
 		{`one that the node "does not return"`, with(one(1), one(2, hidden)), later, support.NextAskNode, 2},

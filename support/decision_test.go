@@ -157,6 +157,20 @@ var decisions = map[string]func(t *testing.T){
 		require.Len(t, d.Conflicts, 1)
 		assert.Equal(t, order.UUID, d.Conflicts[0].Order.UUID)
 	},
+	"there is none, and the chain stood still": func(t *testing.T) {
+		orders, store, n := rig.NewOfficeOnNode(t, 365*24*time.Hour, rig.Paid)
+		order := rig.OrderOf(ramp.Mint, 5, rig.Now.Add(-14*time.Hour))
+		n.StandStill(order.AcceptedAt.Add(time.Minute), rig.Now.Add(-10*time.Minute))
+		store.Keep(t, order)
+		witnessIn(t, store, n, ramp.Mint, rig.Now.Add(-5*time.Minute))
+		assert.Contains(t, must.Get(orders.Show(t.Context(), order.UUID))(t).Text(),
+			"\n          hours since the order in which the chain made a block: 1, and an abandon needs 13\n")
+		_, err := orders.Abandon(t.Context(), order.UUID, alice)
+		require.ErrorContains(t, err, "the chain has made blocks in only 1 of the hours since the order")
+		early := alice
+		early.Early = true
+		must.Get(orders.Abandon(t.Context(), order.UUID, early))(t)
+	},
 	`"there may be others"`: func(t *testing.T) {
 		a := newAbsence(t)
 		a.store.Witness(t, a.node)
