@@ -164,9 +164,9 @@ var decisions = map[string]func(t *testing.T){
 		store.Keep(t, order)
 		witnessIn(t, store, n, ramp.Mint, rig.Now.Add(-5*time.Minute))
 		assert.Contains(t, must.Get(orders.Show(t.Context(), order.UUID))(t).Text(),
-			"\n          hours since the order in which the chain made a block: 1, and an abandon needs 13\n")
+			"\n          hours since the order in which the chain made a block: 2, and an abandon needs 13\n")
 		_, err := orders.Abandon(t.Context(), order.UUID, alice)
-		require.ErrorContains(t, err, "the chain has made blocks in only 1 of the hours since the order")
+		require.ErrorContains(t, err, "the chain has made blocks in only 2 of the hours since the order")
 		early := alice
 		early.Early = true
 		must.Get(orders.Abandon(t.Context(), order.UUID, early))(t)
