@@ -38,7 +38,6 @@ type compose struct {
 		MemLimit        string   `yaml:"mem_limit"`
 		Networks        any
 		Ports, Volumes  []string
-		ExtraHosts      []string `yaml:"extra_hosts"`
 	}
 	Networks map[string]struct{ Internal bool }
 	Volumes  map[string]any
@@ -208,9 +207,10 @@ func TestTheComposeFileIsSound(t *testing.T) {
 			}
 		}
 		address := s.Networks.(map[string]any)["outside"].(map[string]any)["ipv4_address"].(string)
-		if !slices.Contains(c.Services["nginx"].ExtraHosts, name+":"+address) ||
-			!strings.Contains(configOf(t, "nginx"), name+":8080 ") {
-			t.Errorf("nginx does not find %s", name)
+		for _, proxy := range []string{"nginx", "HAProxy"} {
+			if !strings.Contains(configOf(t, proxy), " "+address+":8080") {
+				t.Errorf("%s does not find %s", proxy, name)
+			}
 		}
 	}
 	for variable := range c.Services["desk"].Environment {

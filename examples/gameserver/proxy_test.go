@@ -115,6 +115,9 @@ func TestAnAddressIsTakenOnce(t *testing.T) {
 // nginxLog is where nginx.conf writes its log, and nginx.mtail reads it.
 const nginxLog = "/var/log/nginx/access.log"
 
+// gameServers are the addresses in the shipped configurations.
+var gameServers = []string{"172.30.71.11:8080", "172.30.71.12:8080"}
+
 // unused is an address on which nothing listens.
 const unused = "127.0.0.1:1"
 
@@ -137,7 +140,7 @@ func startHastyProxy(t *testing.T, name, config, first, second, wait string) (st
 	address := freeAddress(t)
 	config = strings.ReplaceAll(strings.ReplaceAll(config, nginxLog, "/dev/stdout"), " /tmp/", " "+dir+"/")
 	config = replaceAll(t, config,
-		"game-1:8080", first, "game-2:8080", second,
+		gameServers[0], first, gameServers[1], second,
 		p.certificate, certificate,
 		p.address, strings.Fields(p.address)[0]+" "+address,
 		p.timeout+shippedTry, p.timeout+wait)

@@ -162,7 +162,7 @@ func startNight(t *testing.T) *underLoad {
 	u.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 20,
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // the probe verifies
 	u.proxy = "https://" + freeAddress(t)
-	config := replaceAll(t, configOf(t, "HAProxy"), "game-1:8080", first, "game-2:8080", second,
+	config := replaceAll(t, configOf(t, "HAProxy"), gameServers[0], first, gameServers[1], second,
 		":8405", u.metrics[2], "/etc/haproxy/tls.pem", filepath.Join(u.files, "tls.pem"),
 		"bind :8443", "bind "+strings.TrimPrefix(u.proxy, "https://"))
 	check(t, os.WriteFile(filepath.Join(u.files, "haproxy.cfg"), []byte(config), 0o600))
