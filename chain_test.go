@@ -254,7 +254,7 @@ func TestAnEmptyAddressIsNone(t *testing.T) {
 // ending an order.
 func TestWhatDecidesNothingMayBeMalformed(t *testing.T) {
 	read := func(method string, answer object) (any, error) {
-		client := newNode(t, says(200, result(string(answer.bytes())))).client(t)
+		client := newNode(t, says(200, result(string(answer.bytes(t))))).client(t)
 		switch method {
 		case "receipt":
 			return client.Receipt(t.Context(), common.MaxHash)
@@ -325,7 +325,7 @@ func TestWhatDecidesNothingMayBeMalformed(t *testing.T) {
 		"transactionHash": true, "blockTimestamp": false, "transactionIndex": false, "blockHash": false,
 	} {
 		answer := object(log.(map[string]any)).with(path, map[string]any{})
-		_, err := newNode(t, says(200, result("["+string(answer.bytes())+"]"))).client(t).Logs(t.Context(),
+		_, err := newNode(t, says(200, result("["+string(answer.bytes(t))+"]"))).client(t).Logs(t.Context(),
 			ramp.LogFilter{})
 		assert.Equal(t, decides, err != nil, path)
 	}

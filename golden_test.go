@@ -92,8 +92,8 @@ func paths(prefix string, v any, into map[string]bool) {
 	}
 }
 
-func goldenItem(id, count, icon string, nft bool) ramp.Item {
-	return ramp.Item{ID: id, Amount: amount(count), IconURL: icon, IsNonFungible: nft}
+func goldenItem(t testing.TB, id, count, icon string, nft bool) ramp.Item {
+	return ramp.Item{ID: id, Amount: amount(t, count), IconURL: icon, IsNonFungible: nft}
 }
 
 func TestGoldenInitializeRequest(t *testing.T) {
@@ -108,12 +108,12 @@ func TestGoldenInitializeRequest(t *testing.T) {
 			Token:      goldenToken,
 			MintFeeBps: 2000,
 			Materials: []ramp.Item{
-				goldenItem("gold", "100", "https://cdn.studio.example/icons/gold.png", false),
-				goldenItem("dragon_egg", "1", "https://cdn.studio.example/icons/egg.png?v=2&size=64", true),
+				goldenItem(t, "gold", "100", "https://cdn.studio.example/icons/gold.png", false),
+				goldenItem(t, "dragon_egg", "1", "https://cdn.studio.example/icons/egg.png?v=2&size=64", true),
 			},
 			Outputs: []ramp.Item{
-				goldenItem("gold", "80", "https://cdn.studio.example/icons/gold.png", false),
-				goldenItem("dust", "1000000000000000000001", "https://cdn.studio.example/icons/dust.png", false),
+				goldenItem(t, "gold", "80", "https://cdn.studio.example/icons/gold.png", false),
+				goldenItem(t, "dust", "1000000000000000000001", "https://cdn.studio.example/icons/dust.png", false),
 			},
 		},
 	})
@@ -122,7 +122,7 @@ func TestGoldenInitializeRequest(t *testing.T) {
 		ProjectID: goldenProject,
 		Token:     goldenToken,
 		Materials: []ramp.Item{},
-		Outputs:   []ramp.Item{goldenItem("gold", "0.5", "https://cdn.studio.example/icons/gold.png", false)},
+		Outputs:   []ramp.Item{goldenItem(t, "gold", "0.5", "https://cdn.studio.example/icons/gold.png", false)},
 	}}
 	assertGolden(t, "2.2-initialize-request-required.json", required)
 	required.Intent.Materials = nil
@@ -161,7 +161,7 @@ func TestNet(t *testing.T) {
 		r := readGolden[ramp.Result](t, name)
 		return r.Intent.Net()
 	}
-	assert.Equal(t, amount("8"), must.Get(net("6-result-mint.json"))(t))
+	assert.Equal(t, amount(t, "8"), must.Get(net("6-result-mint.json"))(t))
 	_, err := net("6-result-absent-fields.json")
 	assert.Equal(t, "intent.actual", as[*ramp.InvalidError](t, err).Fields[0].Path)
 	for _, text := range []string{"8 tokens", "0x8", "", strings.Repeat("9", 300)} {
@@ -187,9 +187,9 @@ func TestGoldenAssetsResponse(t *testing.T) {
 			WalletAddress: goldenUser,
 			Server:        "asia-1",
 			Assets: []ramp.Asset{
-				{ID: "gold", Balance: amount("1000000000000000000001")},
+				{ID: "gold", Balance: amount(t, "1000000000000000000001")},
 				{ID: "dragon_egg", Balance: ramp.Amount{}},
-				{ID: "dust", Balance: amount("0.5")},
+				{ID: "dust", Balance: amount(t, "0.5")},
 			},
 		}}})
 
@@ -201,29 +201,30 @@ func TestGoldenAssetsResponse(t *testing.T) {
 }
 
 // mintAssets are what mintIntent takes.
-var mintAssets = []ramp.AssetAmount{{ID: "dragon_egg", Amount: amount("1")}, {ID: "gold", Amount: amount("100")}}
+var mintAssets = []ramp.AssetAmount{{ID: "dragon_egg", Amount: ramp.NewAmount(1)},
+	{ID: "gold", Amount: ramp.NewAmount(100)}}
 
-var mintIntent = func() ramp.Intent {
+func mintIntent(t testing.TB) ramp.Intent {
 	return ramp.Intent{
 		Method: ramp.MethodMint,
 		Type:   ramp.Assemble,
 		From: []ramp.IntentAsset{
-			{Type: ramp.TypeAsset, ID: "gold", Amount: amount("100")},
-			{Type: ramp.TypeAsset, ID: "dragon_egg", Amount: amount("1")},
+			{Type: ramp.TypeAsset, ID: "gold", Amount: amount(t, "100")},
+			{Type: ramp.TypeAsset, ID: "dragon_egg", Amount: amount(t, "1")},
 		},
-		To:              []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: goldenToken, Amount: amount("10")}},
+		To:              []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: goldenToken, Amount: amount(t, "10")}},
 		TargetCandidate: json.RawMessage(`{}`),
 	}
 }
 
-var burnIntent = func() ramp.Intent {
+func burnIntent(t testing.TB) ramp.Intent {
 	return ramp.Intent{
 		Method: ramp.MethodBurnPermit,
 		Type:   ramp.Disassemble,
-		From:   []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: goldenToken, Amount: amount("0.5")}},
+		From:   []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: goldenToken, Amount: amount(t, "0.5")}},
 		To: []ramp.IntentAsset{
-			{Type: ramp.TypeAsset, ID: "gold", Amount: amount("80")},
-			{Type: ramp.TypeAsset, ID: "dust", Amount: amount("1000000000000000000001")},
+			{Type: ramp.TypeAsset, ID: "gold", Amount: amount(t, "80")},
+			{Type: ramp.TypeAsset, ID: "dust", Amount: amount(t, "1000000000000000000001")},
 		},
 		TargetCandidate: json.RawMessage(`{}`),
 	}
@@ -235,10 +236,10 @@ func TestGoldenValidates(t *testing.T) {
 		effect  ramp.Effect
 	}{
 		"2.5-validate-mint.json": {ramp.ValidateRequest{UserSig: goldenMintSig, Digest: vectors[0].digest(t),
-			UUID: uuid.MustParse(goldenMint), Intent: mintIntent()},
+			UUID: uuid.MustParse(goldenMint), Intent: mintIntent(t)},
 			ramp.Effect{Kind: ramp.Take, Assets: mintAssets}},
 		"2.5-validate-burn.json": {ramp.ValidateRequest{Digest: vectors[1].digest(t), UUID: uuid.MustParse(goldenBurn),
-			Intent: burnIntent()},
+			Intent: burnIntent(t)},
 			ramp.Effect{}}, // a burn takes nothing at validate
 	} {
 		got := must.Get(ramp.ParseValidate(golden(t, name)))(t)
@@ -285,10 +286,8 @@ func bloom(bits ...int) hexutil.Bytes {
 }
 
 // quantity is a Quantity as it is read from JSON.
-func quantity(text string) (q ramp.Quantity) {
-	if err := json.Unmarshal([]byte(text), &q); err != nil {
-		panic(err)
-	}
+func quantity(t testing.TB, text string) (q ramp.Quantity) {
+	require.NoError(t, json.Unmarshal([]byte(text), &q))
 	return q
 }
 
@@ -299,46 +298,47 @@ var (
 )
 
 // goldenLogs are the two logs of a golden receipt.
-func goldenLogs(tx common.Hash, timestamp string) []ramp.Log {
+func goldenLogs(t testing.TB, tx common.Hash, timestamp string) []ramp.Log {
 	return []ramp.Log{{
 		Address:          common.HexToAddress(goldenToken),
 		Topics:           []common.Hash{transferTopic, {}, common.HexToHash(goldenUser)},
 		Data:             hexutil.MustDecode("0x0000000000000000000000000000000000000000000000006f05b59d3b200000"),
-		BlockNumber:      quantity(`"0x12d687"`),
+		BlockNumber:      quantity(t, `"0x12d687"`),
 		TransactionHash:  tx,
-		TransactionIndex: quantity(`"0x3"`),
+		TransactionIndex: quantity(t, `"0x3"`),
 		BlockHash:        goldenBlock,
-		BlockTimestamp:   quantity(timestamp),
-		LogIndex:         quantity(`"0x5"`),
+		BlockTimestamp:   quantity(t, timestamp),
+		LogIndex:         quantity(t, `"0x5"`),
 	}, {
 		Address:          goldenPool,
 		Topics:           []common.Hash{},
 		Data:             hexutil.Bytes{},
-		BlockNumber:      quantity(`"0x12d687"`),
+		BlockNumber:      quantity(t, `"0x12d687"`),
 		TransactionHash:  tx,
-		TransactionIndex: quantity(`"0x3"`),
+		TransactionIndex: quantity(t, `"0x3"`),
 		BlockHash:        goldenBlock,
-		BlockTimestamp:   quantity(timestamp),
-		LogIndex:         quantity(`"0x6"`),
+		BlockTimestamp:   quantity(t, timestamp),
+		LogIndex:         quantity(t, `"0x6"`),
 		Removed:          true,
 	}}
 }
 
 // goldenReceipt is the common part of all golden receipts.
-func goldenReceipt(tx common.Hash, status, kind string, filter hexutil.Bytes, logs []ramp.Log) ramp.Receipt {
+func goldenReceipt(t testing.TB, tx common.Hash, status, kind string, filter hexutil.Bytes,
+	logs []ramp.Log) ramp.Receipt {
 	return ramp.Receipt{
-		Type:              quantity(kind),
+		Type:              quantity(t, kind),
 		Root:              hexutil.Bytes{},
-		Status:            quantity(status),
-		CumulativeGasUsed: quantity(`"0x5b8d80"`),
+		Status:            quantity(t, status),
+		CumulativeGasUsed: quantity(t, `"0x5b8d80"`),
 		LogsBloom:         filter,
 		Logs:              logs,
 		TransactionHash:   tx,
-		GasUsed:           quantity(`"0x1e8480"`),
-		EffectiveGasPrice: quantity(`"0x3b9aca00"`),
+		GasUsed:           quantity(t, `"0x1e8480"`),
+		EffectiveGasPrice: quantity(t, `"0x3b9aca00"`),
 		BlockHash:         goldenBlock,
-		BlockNumber:       quantity(`"0x12d687"`),
-		TransactionIndex:  quantity(`"0x3"`),
+		BlockNumber:       quantity(t, `"0x12d687"`),
+		TransactionIndex:  quantity(t, `"0x3"`),
 	}
 }
 
@@ -355,7 +355,7 @@ func parseGoldenResult(t *testing.T, name string) *ramp.Result {
 }
 
 func TestGoldenResults(t *testing.T) {
-	netOfFees := mintIntent()
+	netOfFees := mintIntent(t)
 	netOfFees.FeeRate, netOfFees.Actual = "2000", "8"
 	for name, want := range map[string]struct {
 		id, tx, status, kind string
@@ -371,18 +371,18 @@ func TestGoldenResults(t *testing.T) {
 			netOfFees, ramp.Effect{Kind: ramp.GiveBack, Assets: mintAssets}},
 		"6-result-burn.json": {goldenBurn, "0x285793af869803cdbae5dfd3f9cd8287a9ddfee15654c6810344f36e5ee98ec6",
 			`"0x1"`, `"0x2"`, `1763693459`,
-			burnIntent(), // without fee_rate and actual
+			burnIntent(t), // without fee_rate and actual
 			ramp.Effect{Kind: ramp.Grant, Assets: []ramp.AssetAmount{
-				{ID: "dust", Amount: amount("1000000000000000000001")}, {ID: "gold", Amount: amount("80")}}}},
+				{ID: "dust", Amount: amount(t, "1000000000000000000001")}, {ID: "gold", Amount: amount(t, "80")}}}},
 	} {
 		tx := common.HexToHash(want.tx)
 		filter, logs := bloom(), []ramp.Log{}
 		if want.logs != "" {
-			filter, logs = bloom(3, 777, 2040), goldenLogs(tx, want.logs)
+			filter, logs = bloom(3, 777, 2040), goldenLogs(t, tx, want.logs)
 		}
 		got := parseGoldenResult(t, name)
 		assert.Equal(t, &ramp.Result{SessionID: goldenSession, UUID: uuid.MustParse(want.id), TxHash: want.tx,
-			Receipt: goldenReceipt(tx, want.status, want.kind, filter, logs), Intent: want.intent}, got)
+			Receipt: goldenReceipt(t, tx, want.status, want.kind, filter, logs), Intent: want.intent}, got)
 		assertWrittenBack(t, name, got)
 		assert.Equal(t, want.status == `"0x1"`, got.Succeeded())
 		assert.Equal(t, want.effect, must.Get(got.Intent.Effect(got.Outcome()))(t))
@@ -392,13 +392,14 @@ func TestGoldenResults(t *testing.T) {
 func TestGoldenResultWithFieldsAbsent(t *testing.T) {
 	const name = "6-result-absent-fields.json"
 	got := parseGoldenResult(t, name)
-	intent := mintIntent()
+	intent := mintIntent(t)
 	intent.TargetCandidate = nil
 	assert.Equal(t, &ramp.Result{
-		UUID:    uuid.MustParse(goldenMint),
-		TxHash:  "0x42654d7aaf5e9b4369a730fb6eb2774ab6b484b9c448c43b2bc2bd91c3e3146f",
-		Receipt: ramp.Receipt{Status: quantity(`"0x1"`), Logs: []ramp.Log{{Address: common.HexToAddress(goldenToken)}}},
-		Intent:  intent,
+		UUID:   uuid.MustParse(goldenMint),
+		TxHash: "0x42654d7aaf5e9b4369a730fb6eb2774ab6b484b9c448c43b2bc2bd91c3e3146f",
+		Receipt: ramp.Receipt{Status: quantity(t, `"0x1"`),
+			Logs: []ramp.Log{{Address: common.HexToAddress(goldenToken)}}},
+		Intent: intent,
 	}, got)
 	assert.True(t, got.Succeeded())
 
@@ -432,7 +433,7 @@ func TestGoldenReceiptOverJSONRPC(t *testing.T) {
 	got := readGolden[ramp.Receipt](t, name)
 	assert.Equal(t, bytes.TrimSpace(golden(t, name)), []byte(got.Raw))
 	got.Raw = nil
-	want := goldenReceipt(tx, `"0x1"`, `"0x7"`, bloom(3, 777, 2040), goldenLogs(tx, `"0x691fd393"`))
+	want := goldenReceipt(t, tx, `"0x1"`, `"0x7"`, bloom(3, 777, 2040), goldenLogs(t, tx, `"0x691fd393"`))
 	want.Root = nil
 	want.From = common.HexToAddress(goldenUser)
 	want.To = common.HexToAddress(goldenToken)

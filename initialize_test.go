@@ -447,7 +447,7 @@ func TestAnIconAndAWalletMayHaveAnyForm(t *testing.T) {
 	for _, icon := range []string{"https://example.com/a.png", "data:image/png;base64,AA==", "//example.com/a.png",
 		"/a.png", "a.png"} {
 		request := testRequest()
-		request.Intent.Materials = []ramp.Item{{ID: "gold", Amount: amount("0.5"), IconURL: icon}}
+		request.Intent.Materials = []ramp.Item{{ID: "gold", Amount: amount(t, "0.5"), IconURL: icon}}
 		request.WalletAddress = "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4"
 		_, err := newNode(t, says(200, okAnswer)).api(t, ramp.ClientConfig{}).Initialize(t.Context(), request)
 		assert.NoError(t, err, icon)

@@ -102,7 +102,7 @@ func newWatchedStudio(t *testing.T, observer func(*watcher) ramp.Observer) *watc
 
 func (s *watchedStudio) call(t *testing.T, answer answering, body object) ramp.Reply {
 	t.Helper()
-	return answer(t.Context(), signed(t, body.bytes()), body.bytes())
+	return answer(t.Context(), signed(t, body.bytes(t)), body.bytes(t))
 }
 
 // record is the last record of the log.
@@ -190,7 +190,7 @@ func TestTheContextOfAnObserverReachesWhatIsWithin(t *testing.T) {
 	node := must.Get(ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", ChainID: 1112, Observer: w.observer(),
 		HTTPClient: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
 			see(r.Context())
-			return (&chain{receipt: string(onChain().bytes()), head: 10}).RoundTrip(r)
+			return (&chain{receipt: string(onChain().bytes(t)), head: 10}).RoundTrip(r)
 		})}}))(t)
 	store := &ramp.MemoryStore{Apply: func(ctx context.Context, step ramp.Step) error {
 		if step.Order.State != ramp.OrderAccepted {
@@ -200,8 +200,8 @@ func TestTheContextOfAnObserverReachesWhatIsWithin(t *testing.T) {
 	}}
 	handler := newHandler(t, ramp.HandlerConfig{Players: noPlayers{}, Store: store,
 		Confirm: rampproof.Confirmed(node, 1), Observer: w.observer()})
-	order, body := validateCall().with("intent", burnObject()).bytes(),
-		resultCall().with("intent", burnObject()).bytes()
+	order, body := validateCall().with("intent", burnObject()).bytes(t),
+		resultCall().with("intent", burnObject()).bytes(t)
 	require.Equal(t, 200, toValidate(handler)(t.Context(), signed(t, order), order).Status)
 	w.take()
 	require.Equal(t, 200, toResult(handler)(t.Context(), signed(t, body), body).Status)
@@ -355,7 +355,7 @@ func TestCallsWithoutAValidHMACAreLoggedOnceASecond(t *testing.T) {
 func TestASessionThatContradictsTheSignedBodyIsLogged(t *testing.T) {
 	s := newWatchedStudio(t, (*watcher).observer)
 	s.call(t, toValidate(s.handler), validateCall())
-	body := resultCall().bytes()
+	body := resultCall().bytes(t)
 	header := signed(t, body)
 	header["x-dapp-sessionid"] = []string{"session-2"}
 	assert.Equal(t, 200, toResult(s.handler)(t.Context(), header, body).Status)
@@ -380,7 +380,7 @@ func TestACallWithAPreviousKeyIsLogged(t *testing.T) {
 		handler := must.Get(
 			ramp.NewHandler(inMemory(ramp.HandlerConfig{Terms: anyTerms, Key: c.key, Signer: testSigner(t),
 				Logger: slog.New(slog.NewJSONHandler(&log, nil))})))(t)
-		body := validateCall().bytes()
+		body := validateCall().bytes(t)
 		toValidate(handler)(t.Context(), signed(t, body), body)
 		var record map[string]any
 		require.NoError(t, json.Unmarshal(log.Bytes(), &record))
@@ -398,7 +398,7 @@ func TestTheZeroObserverAllocatesNothing(t *testing.T) {
 	handler := func(observer ramp.Observer) *ramp.Handler {
 		return newHandler(t, ramp.HandlerConfig{Players: noPlayers{}, Store: yes{}, Observer: observer})
 	}
-	body := resultCall().bytes()
+	body := resultCall().bytes(t)
 	header := signed(t, body)
 	cost := func(h *ramp.Handler) float64 {
 		return testing.AllocsPerRun(200, func() { toResult(h)(t.Context(), header, body) })

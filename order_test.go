@@ -36,11 +36,11 @@ func (noPlayers) Authenticate(context.Context, ramp.Session) error           { r
 func (noPlayers) Assets(context.Context, ramp.Session) (*ramp.Player, error) { return nil, nil }
 
 func mintRequest(t testing.TB) *ramp.ValidateRequest {
-	return must.Get(ramp.ParseValidate(validateCall().bytes()))(t)
+	return must.Get(ramp.ParseValidate(validateCall().bytes(t)))(t)
 }
 
 func burnRequest(t testing.TB) *ramp.ValidateRequest {
-	return must.Get(ramp.ParseValidate(validateCall().with("intent", burnObject()).bytes()))(t)
+	return must.Get(ramp.ParseValidate(validateCall().with("intent", burnObject()).bytes(t)))(t)
 }
 
 // accepted returns the order that a request opens.
@@ -96,7 +96,7 @@ func TestTheSameValidateIsARepeat(t *testing.T) {
 		"a null target_candidate": validateCall().with("intent.target_candidate", nil),
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := must.Get(ramp.ParseValidate(body.bytes()))(t)
+			r := must.Get(ramp.ParseValidate(body.bytes(t)))(t)
 			step := must.Get(ramp.Accept(ramp.Session{ID: " session-1\u00a0"}, r, atResult)(&stored))(t)
 			assert.Equal(t, ramp.Step{Order: stored}, step, "nothing moves, and nothing changes")
 		})
@@ -108,7 +108,7 @@ func TestTokensInAnotherOrderAreTheSame(t *testing.T) {
 	intent := func(tokens ...map[string]any) *ramp.ValidateRequest {
 		burn := burnObject()
 		burn["from"] = tokens
-		return must.Get(ramp.ParseValidate(validateCall().with("intent", burn).bytes()))(t)
+		return must.Get(ramp.ParseValidate(validateCall().with("intent", burn).bytes(t)))(t)
 	}
 	token := func(kind, id string, n int) map[string]any {
 		return map[string]any{"type": kind, "id": id, "amount": n}
@@ -145,7 +145,7 @@ func TestAnotherValidateUnderTheUUIDIsAConflict(t *testing.T) {
 			"intent.target_candidate"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := must.Get(ramp.ParseValidate(tt.body.bytes()))(t)
+			r := must.Get(ramp.ParseValidate(tt.body.bytes(t)))(t)
 			for _, order := range []ramp.Order{stored, ended(t, stored, 0)} {
 				step, err := ramp.Accept(ramp.Session{ID: tt.session}, r, atResult)(&order)
 				assert.Zero(t, step)
@@ -164,7 +164,7 @@ func TestAnotherValidateUnderTheUUIDIsAConflict(t *testing.T) {
 func TestOptionsAreComparedAsJSON(t *testing.T) {
 	request := func(options string) *ramp.ValidateRequest {
 		return must.Get(ramp.ParseValidate(validateCall().with("intent.target_candidate",
-			json.RawMessage(options)).bytes()))(t)
+			json.RawMessage(options)).bytes(t)))(t)
 	}
 	stored := accepted(t, request(`{"a":[1,{"b":"<","c":null}],"n":100000000000000000001}`))
 	for options, repeat := range map[string]bool{
@@ -398,7 +398,7 @@ func TestWhatOfAResultContradictsAnOrder(t *testing.T) {
 			r.Intent = ramp.Intent{Method: ramp.MethodBurnPermit, Type: ramp.Disassemble}
 		}, "intent"},
 		{"more than any quantity", mint, func(r *ramp.Result) {
-			r.Intent.From[0].Amount = amount("9e99")
+			r.Intent.From[0].Amount = amount(t, "9e99")
 			r.Intent.From = append(r.Intent.From, r.Intent.From[0])
 		}, "intent"},
 		{"the game's side missing", mint, func(r *ramp.Result) { r.Intent.From = nil }, ""},
@@ -465,7 +465,7 @@ func TestOnlyAHashIsStoredAsOne(t *testing.T) {
 
 func TestAnOrderSurvivesJSON(t *testing.T) {
 	r := mintRequest(t)
-	r.Intent.From[0].Amount = amount("1000000000000000000000000000001.000000000000000000000000000001")
+	r.Intent.From[0].Amount = amount(t, "1000000000000000000000000000001.000000000000000000000000000001")
 	for _, order := range []ramp.Order{accepted(t, r), ended(t, accepted(t, r), 0),
 		ended(t, accepted(t, burnRequest(t)), 1)} {
 		written := must.Get(json.Marshal(order))(t)
@@ -478,7 +478,7 @@ func TestAnOrderSurvivesJSON(t *testing.T) {
 	assert.JSONEq(t,
 		`{"version":1,"uuid":"`+testUUID+`","state":"accepted","project_id":"project-1","session_id":"session-1",
 		"user_address":"0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb","digest":"`+testDigest+`",
-		"intent":`+string(object(mintObject()).bytes())+`,"accepted_at":"2026-11-21T12:00:00.123Z"}`, string(written))
+		"intent":`+string(object(mintObject()).bytes(t))+`,"accepted_at":"2026-11-21T12:00:00.123Z"}`, string(written))
 	for old, new := range map[string]string{
 		`"version":1`: `"version":2`, `"version":1,`: ``, `"accepted"`: `"lost"`, `"mint"`: `"swap"`,
 		`"amount":100`: `"amount":0`, `{`: `[{`,

@@ -859,7 +859,7 @@ func TestACanceledCallDoesNotMakeANodeRest(t *testing.T) {
 
 func TestAWaitAsksTheFallback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := &twoNodes{first: roundTripper(hang), fallback: &chain{receipt: string(onChain().bytes())}}
+		n := &twoNodes{first: roundTripper(hang), fallback: &chain{receipt: string(onChain().bytes(t))}}
 		ctx := within(t, 5*time.Second)
 		start := time.Now()
 		_, _, err := n.client(t, ramp.RPCConfig{ChainID: 1112}).WaitTransaction(ctx, common.MaxHash, 1)

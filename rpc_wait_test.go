@@ -112,7 +112,7 @@ func (c *chain) answer(request chainRequest) string {
 	case "eth_getBlockByNumber":
 		var number ramp.Quantity
 		if err := json.Unmarshal(request.Params[0], &number); err != nil {
-			panic(err)
+			return fmt.Sprintf(`"error":{"code":-32602,"message":%q}`, err.Error())
 		}
 		n, _ := number.Uint64()
 		answer = "null"
@@ -206,7 +206,7 @@ func TestWaitReceiptWaitsForABlockWithNumberAndHash(t *testing.T) {
 	} {
 		for _, confirmations := range []uint64{0, 1, 2} {
 			inBubble(t, name, func(t *testing.T) {
-				c := &chain{receipt: string(receipt.bytes()), head: 20, block: map[uint64]string{10: blockA}}
+				c := &chain{receipt: string(receipt.bytes(t)), head: 20, block: map[uint64]string{10: blockA}}
 				ctx := within(t, 1500*time.Millisecond)
 				_, err := c.client(t).WaitReceipt(ctx, common.MaxHash, confirmations)
 				assert.ErrorContains(t, err, "the transaction is in no block yet")
@@ -407,7 +407,7 @@ func onChain() object {
 // One answer that hangs must not use up the 5 seconds of a delivery.
 func TestAWaitOutlivesAnAnswerThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &chain{receipt: string(onChain().bytes()), head: 11, block: map[uint64]string{10: blockA}}
+		c := &chain{receipt: string(onChain().bytes(t)), head: 11, block: map[uint64]string{10: blockA}}
 		hung := 0
 		client := must.Get(ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com",
 			HTTPClient: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -515,7 +515,7 @@ func TestEveryWaitForATransactionChecksTheChain(t *testing.T) {
 	} {
 		for _, noBatches := range []bool{false, true} {
 			inBubble(t, name, func(t *testing.T) {
-				c := &chain{receipt: string(onChain().bytes()), noBatches: noBatches}
+				c := &chain{receipt: string(onChain().bytes(t)), noBatches: noBatches}
 				client := pinned(t, c, ramp.RPCConfig{})
 				transaction, receipt, err := client.WaitTransaction(t.Context(), common.MaxHash, 1)
 				require.ErrorIs(t, err, nil, "the right chain, before it is switched")

@@ -63,22 +63,22 @@ func newTerms(t testing.TB, products ...ramp.Product) *ramp.Terms {
 }
 
 // entries reads a list such as "gold 100, gem 1".
-func entries(kind ramp.AssetType, text string) (list []ramp.IntentAsset) {
+func entries(t testing.TB, kind ramp.AssetType, text string) (list []ramp.IntentAsset) {
 	for part := range strings.SplitSeq(text, ", ") {
 		id, n, _ := strings.Cut(part, " ")
-		list = append(list, ramp.IntentAsset{Type: kind, ID: id, Amount: amount(n)})
+		list = append(list, ramp.IntentAsset{Type: kind, ID: id, Amount: amount(t, n)})
 	}
 	return list
 }
 
-func mintOf(tokens, gives string) ramp.Intent {
+func mintOf(t testing.TB, tokens, gives string) ramp.Intent {
 	return ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble,
-		From: entries(ramp.TypeAsset, gives), To: entries(ramp.TypeERC20, tokens)}
+		From: entries(t, ramp.TypeAsset, gives), To: entries(t, ramp.TypeERC20, tokens)}
 }
 
-func burnOf(tokens, grants string) ramp.Intent {
+func burnOf(t testing.TB, tokens, grants string) ramp.Intent {
 	return ramp.Intent{Method: ramp.MethodBurnPermit, Type: ramp.Disassemble,
-		From: entries(ramp.TypeERC20, tokens), To: entries(ramp.TypeAsset, grants)}
+		From: entries(t, ramp.TypeERC20, tokens), To: entries(t, ramp.TypeAsset, grants)}
 }
 
 func TestAnOrderIsForAProductOrRejected(t *testing.T) {
@@ -91,11 +91,11 @@ func TestAnOrderIsForAProductOrRejected(t *testing.T) {
 		}
 		return order
 	}
-	older := burnOf(goldToken+" 1", "gold 80")
+	older := burnOf(t, goldToken+" 1", "gold 80")
 	older.From[0].Type = "erc20"
-	unknown := burnOf(goldToken+" 1", "gold 80")
+	unknown := burnOf(t, goldToken+" 1", "gold 80")
 	unknown.From[0].Type = "ERC1155"
-	halves := changed(goldProduct(), func(i *ramp.Product) { i.Outputs[0].Amount = amount("0.5") })
+	halves := changed(goldProduct(), func(i *ramp.Product) { i.Outputs[0].Amount = amount(t, "0.5") })
 	gems := changed(goldProduct(), func(i *ramp.Product) {
 		i.Materials, i.Outputs = []ramp.Item{priced("gem", ramp.NewAmount(50))}, nil
 	})
@@ -111,66 +111,68 @@ func TestAnOrderIsForAProductOrRejected(t *testing.T) {
 		product  string // empty: rejected
 		want     string // the number of tokens, or why it is rejected
 	}{
-		{"a mint of one", both, mintOf(goldToken+" 1", "gold 100, gem 1"), "gold", "1"},
-		{"a mint of three in another order, notation and case", both, mintOf(lower+" 3", "gem 3.0, gold 3e2"),
+		{"a mint of one", both, mintOf(t, goldToken+" 1", "gold 100, gem 1"), "gold", "1"},
+		{"a mint of three in another order, notation and case", both, mintOf(t, lower+" 3", "gem 3.0, gold 3e2"),
 			"gold", "3"},
-		{"a mint that splits an item", both, mintOf(goldToken+" 1", "gold 30, gem 1, gold 70"), "gold", "1"},
-		{"a burn, at its own rate", both, burnOf(goldToken+" 2", "gold 160"), "gold", "2"},
+		{"a mint that splits an item", both, mintOf(t, goldToken+" 1", "gold 30, gem 1, gold 70"), "gold", "1"},
+		{"a burn, at its own rate", both, burnOf(t, goldToken+" 2", "gold 160"), "gold", "2"},
 		{"an older name of the token type", both, older, "gold", "1"},
-		{"a fraction of a token that is worth whole units", both, burnOf(goldToken+" 0.5", "gold 40"), "gold", "0.5"},
-		{"more digits than a float has", both, burnOf(goldToken+" 90071992547409931", "gold 7205759403792794480"),
+		{"a fraction of a token that is worth whole units", both, burnOf(t, goldToken+" 0.5", "gold 40"), "gold",
+			"0.5"},
+		{"more digits than a float has", both, burnOf(t, goldToken+" 90071992547409931", "gold 7205759403792794480"),
 			"gold", "90071992547409931"},
-		{"half a gold each, for two", []ramp.Product{halves}, burnOf(goldToken+" 2", "gold 1"), "gold", "2"},
-		{"a sword", both, nft(mintOf(swordToken+" 1", "sword 1")), "sword", "1"},
-		{"a sword whose token is called ERC20", both, burnOf(swordToken+" 1", "sword 1"), "sword", "1"},
-		{"a sword and gold for an NFT", []ramp.Product{mixed}, nft(mintOf(swordToken+" 1", "gold 5, sword 1")),
+		{"half a gold each, for two", []ramp.Product{halves}, burnOf(t, goldToken+" 2", "gold 1"), "gold", "2"},
+		{"a sword", both, nft(mintOf(t, swordToken+" 1", "sword 1")), "sword", "1"},
+		{"a sword whose token is called ERC20", both, burnOf(t, swordToken+" 1", "sword 1"), "sword", "1"},
+		{"a sword and gold for an NFT", []ramp.Product{mixed}, nft(mintOf(t, swordToken+" 1", "gold 5, sword 1")),
 			"sword", "1"},
-		{"another way to pay for a token", []ramp.Product{goldProduct(), gems}, mintOf(goldToken+" 2", "gem 100"),
+		{"another way to pay for a token", []ramp.Product{goldProduct(), gems}, mintOf(t, goldToken+" 2", "gem 100"),
 			"gems", "2"},
 
-		{"a worthless token", both, burnOf(foreignToken+" 2", "gold 160"), "",
+		{"a worthless token", both, burnOf(t, foreignToken+" 2", "gold 160"), "",
 			"intent.from must be exactly one token, that of a product (" + goldToken + ", " + swordToken +
 				"), not 2 " + foreignToken},
-		{"a worthless token beside ours", both, burnOf(goldToken+" 1, "+foreignToken+" 1", "gold 80"), "",
+		{"a worthless token beside ours", both, burnOf(t, goldToken+" 1, "+foreignToken+" 1", "gold 80"), "",
 			"intent.from must be exactly one token"},
-		{"our token twice", both, mintOf(goldToken+" 1, "+goldToken+" 1", "gold 200, gem 2"), "",
+		{"our token twice", both, mintOf(t, goldToken+" 1, "+goldToken+" 1", "gold 200, gem 2"), "",
 			"intent.to must be exactly one token"},
-		{"an NFT of a fungible product", both, nft(burnOf(goldToken+" 1", "gold 80")), "",
+		{"an NFT of a fungible product", both, nft(burnOf(t, goldToken+" 1", "gold 80")), "",
 			"intent.from[0].type must be ERC20, or NFT"},
 		{"an unknown type of token", both, unknown, "",
 			"intent.from[0].type must be ERC20, or NFT for a non-fungible item, not ERC1155"},
-		{"an invisible character", both, burnOf(goldToken+" 1", "gold\u200b 80"), "",
+		{"an invisible character", both, burnOf(t, goldToken+" 1", "gold\u200b 80"), "",
 			`80 gold for each token, as for product "gold", not 80 "gold\u200b"`},
-		{"a letter that looks alike", both, burnOf(goldToken+" 1", "g\u043eld 80"), "",
+		{"a letter that looks alike", both, burnOf(t, goldToken+" 1", "g\u043eld 80"), "",
 			`80 gold for each token, as for product "gold", not 80 "g\u043eld"`},
-		{"the items of one with the token of the other", both, burnOf(goldToken+" 1", "sword 1"), "",
+		{"the items of one with the token of the other", both, burnOf(t, goldToken+" 1", "sword 1"), "",
 			`intent.to must be 80 gold for each token, as for product "gold", not 1 sword for 1 of the token`},
-		{"the rate of a mint for a burn", both, burnOf(goldToken+" 1", "gold 100"), "",
+		{"the rate of a mint for a burn", both, burnOf(t, goldToken+" 1", "gold 100"), "",
 			`intent.to must be 80 gold for each token, as for product "gold", not 100 gold for 1 of the token`},
-		{"too cheap", both, mintOf(goldToken+" 1", "gold 99, gem 1"), "", "intent.from must be"},
-		{"more tokens than paid", both, mintOf(goldToken+" 2", "gold 100, gem 1"), "", "intent.from must be"},
-		{"off by the last digit", both, burnOf(goldToken+" 90071992547409931", "gold 7205759403792794481"), "",
+		{"too cheap", both, mintOf(t, goldToken+" 1", "gold 99, gem 1"), "", "intent.from must be"},
+		{"more tokens than paid", both, mintOf(t, goldToken+" 2", "gold 100, gem 1"), "", "intent.from must be"},
+		{"off by the last digit", both, burnOf(t, goldToken+" 90071992547409931", "gold 7205759403792794481"), "",
 			"intent.to must be"},
-		{"an item missing", both, mintOf(goldToken+" 1", "gold 100"), "", "intent.from must be"},
-		{"an item more than the terms have", both, burnOf(goldToken+" 1", "gold 80, gem 1"), "", "intent.to must be"},
-		{"a duplicated item", both, burnOf(goldToken+" 1", "gold 80, gold 80"), "", "intent.to must be"},
-		{"the case of an item", both, burnOf(goldToken+" 1", "GOLD 80"), "", "intent.to must be"},
-		{"a fraction of an item", both, burnOf(goldToken+" 0.01", "gold 0.8"), "",
+		{"an item missing", both, mintOf(t, goldToken+" 1", "gold 100"), "", "intent.from must be"},
+		{"an item more than the terms have", both, burnOf(t, goldToken+" 1", "gold 80, gem 1"), "",
+			"intent.to must be"},
+		{"a duplicated item", both, burnOf(t, goldToken+" 1", "gold 80, gold 80"), "", "intent.to must be"},
+		{"the case of an item", both, burnOf(t, goldToken+" 1", "GOLD 80"), "", "intent.to must be"},
+		{"a fraction of an item", both, burnOf(t, goldToken+" 0.01", "gold 0.8"), "",
 			"intent.to must be whole units (TermsConfig.Decimals) that fit an int64, not 0.8 gold"},
-		{"half a gold each, for one", []ramp.Product{halves}, burnOf(goldToken+" 1", "gold 0.5"), "",
+		{"half a gold each, for one", []ramp.Product{halves}, burnOf(t, goldToken+" 1", "gold 0.5"), "",
 			"intent.to must be whole units"},
-		{"half a sword", both, nft(burnOf(swordToken+" 0.5", "sword 0.5")), "",
+		{"half a sword", both, nft(burnOf(t, swordToken+" 0.5", "sword 0.5")), "",
 			"intent.from[0].amount must be a whole number, because an item is non-fungible, not 0.5"},
-		{"2^63", both, burnOf(goldToken+" 115292150460684697.6", "gold 9223372036854775808"), "",
+		{"2^63", both, burnOf(t, goldToken+" 115292150460684697.6", "gold 9223372036854775808"), "",
 			"intent.to must be whole units (TermsConfig.Decimals) that fit an int64"},
-		{"a direction that is not offered", []ramp.Product{gems}, burnOf(goldToken+" 1", "gold 80"), "",
+		{"a direction that is not offered", []ramp.Product{gems}, burnOf(t, goldToken+" 1", "gold 80"), "",
 			`intent is a burn, but product "gems" has no items for one`},
 		{"a mint called a burn", both,
 			ramp.Intent{Method: ramp.MethodMint, Type: ramp.Disassemble, From: older.From, To: older.To}, "",
 			"intent.method"},
-		{"a quantity of 0", both, burnOf(goldToken+" 0", "gold 0"), "",
+		{"a quantity of 0", both, burnOf(t, goldToken+" 0", "gold 0"), "",
 			"intent.from[0].amount is required and must be greater than 0"},
-		{"a negative quantity", both, burnOf(goldToken+" -1", "gold -80"), "",
+		{"a negative quantity", both, burnOf(t, goldToken+" -1", "gold -80"), "",
 			"intent.from[0].amount is required and must be greater than 0"},
 		{"nothing", both, ramp.Intent{}, "", "intent.method is required"},
 	} {
@@ -264,9 +266,9 @@ func TestAListThatDidNotChangeIsOneOffer(t *testing.T) {
 	for range 300 {
 		require.NoError(t, terms.Replace([]ramp.Product{goldProduct()}, 0))
 	}
-	err := terms.Match(placed(mintOf(foreignToken+" 1", "gold 100")))
+	err := terms.Match(placed(mintOf(t, foreignToken+" 1", "gold 100")))
 	assert.Equal(t, 1, strings.Count(err.Error(), goldToken))
-	assert.NoError(t, terms.Match(placed(mintOf(goldToken+" 1", "gold 100, gem 1"))))
+	assert.NoError(t, terms.Match(placed(mintOf(t, goldToken+" 1", "gold 100, gem 1"))))
 }
 
 // The interface does not say whether the number of tokens of a mint is the one before its fee.
@@ -274,23 +276,23 @@ func TestAMintThatFitsNetOfItsFeeSaysSo(t *testing.T) {
 	const hint, net = "; it would match if the fee of 2000 basis points were already subtracted from ", "8"
 	withFee := changed(goldProduct(), func(p *ramp.Product) { p.MintFeeBps = 2000 })
 	free := changed(withFee, func(p *ramp.Product) { p.MintFeeBps = 10_000 })
-	whole := changed(withFee, func(p *ramp.Product) { p.Tokens = amount("10") })
+	whole := changed(withFee, func(p *ramp.Product) { p.Tokens = amount(t, "10") })
 	for name, test := range map[string]struct {
 		product ramp.Product
 		order   ramp.Intent
 		way     string // the setting that the hint names, or "" without a hint
 	}{
-		"a price for each token": {withFee, mintOf(goldToken+" "+net, "gold 1000, gem 10"), "TermsConfig.Any"},
-		"rounded by the service": {withFee, mintOf(goldToken+" 2.666666", "gold 333.33333, gem 3.3333333"),
+		"a price for each token": {withFee, mintOf(t, goldToken+" "+net, "gold 1000, gem 10"), "TermsConfig.Any"},
+		"rounded by the service": {withFee, mintOf(t, goldToken+" 2.666666", "gold 333.33333, gem 3.3333333"),
 			"TermsConfig.Any"},
-		"the price of an order":        {whole, mintOf(goldToken+" "+net, "gold 100, gem 1"), "Product.AnyTokens"},
-		"another number":               {withFee, mintOf(goldToken+" 9", "gold 1000, gem 10"), ""},
-		"another number of an order":   {whole, mintOf(goldToken+" 9", "gold 100, gem 1"), ""},
-		"other items":                  {withFee, mintOf(goldToken+" "+net, "gold 1000, rock 10"), ""},
-		"a burn, which has no fee":     {withFee, burnOf(goldToken+" "+net, "gold 800"), ""},
-		"a mint of a token for free":   {goldProduct(), mintOf(goldToken+" "+net, "gold 1000, gem 10"), ""},
-		"everything is the fee":        {free, mintOf(goldToken+" 1", "gold 9"), ""},
-		"one item less than the price": {withFee, mintOf(goldToken+" "+net, "gold 1000"), ""},
+		"the price of an order":        {whole, mintOf(t, goldToken+" "+net, "gold 100, gem 1"), "Product.AnyTokens"},
+		"another number":               {withFee, mintOf(t, goldToken+" 9", "gold 1000, gem 10"), ""},
+		"another number of an order":   {whole, mintOf(t, goldToken+" 9", "gold 100, gem 1"), ""},
+		"other items":                  {withFee, mintOf(t, goldToken+" "+net, "gold 1000, rock 10"), ""},
+		"a burn, which has no fee":     {withFee, burnOf(t, goldToken+" "+net, "gold 800"), ""},
+		"a mint of a token for free":   {goldProduct(), mintOf(t, goldToken+" "+net, "gold 1000, gem 10"), ""},
+		"everything is the fee":        {free, mintOf(t, goldToken+" 1", "gold 9"), ""},
+		"one item less than the price": {withFee, mintOf(t, goldToken+" "+net, "gold 1000"), ""},
 	} {
 		terms := must.Get(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet,
 			PerOrder: test.product.Tokens.Sign() > 0, Products: []ramp.Product{test.product}}))(t)
@@ -303,16 +305,16 @@ func TestAMintThatFitsNetOfItsFeeSaysSo(t *testing.T) {
 }
 
 func TestDecimalsAreThoseThatTheGameStores(t *testing.T) {
-	product := changed(goldProduct(), func(i *ramp.Product) { i.Outputs[0].Amount = amount("0.5") })
+	product := changed(goldProduct(), func(i *ramp.Product) { i.Outputs[0].Amount = amount(t, "0.5") })
 	terms := must.Get(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet,
 		Products: []ramp.Product{product}, Decimals: map[string]int{"gold": 2}}))(t)
 	for tokens, grants := range map[string]string{"1": "0.5", "0.02": "0.01",
 		"184467440737095516.14": "92233720368547758.07"} {
-		_, _, err := match(terms, burnOf(goldToken+" "+tokens, "gold "+grants))
+		_, _, err := match(terms, burnOf(t, goldToken+" "+tokens, "gold "+grants))
 		assert.NoError(t, err, tokens)
 	}
 	for tokens, grants := range map[string]string{"0.01": "0.005", "184467440737095516.16": "92233720368547758.08"} {
-		_, _, err := match(terms, burnOf(goldToken+" "+tokens, "gold "+grants))
+		_, _, err := match(terms, burnOf(t, goldToken+" "+tokens, "gold "+grants))
 		assertCode(t, err, ramp.CodeInvalidMessage)
 	}
 }
@@ -350,7 +352,7 @@ func TestTermsThatCannotWorkAreReportedAtOnce(t *testing.T) {
 		{"a price of 0", bad(func(i *ramp.Product) { i.Outputs[0].Amount = ramp.Amount{} }),
 			[]string{"TermsConfig.Products[0].Outputs[0].amount is required"}},
 		{"half a sword", bad(func(i *ramp.Product) {
-			i.Outputs[0].Amount, i.Outputs[0].IsNonFungible = amount("0.5"), true
+			i.Outputs[0].Amount, i.Outputs[0].IsNonFungible = amount(t, "0.5"), true
 		}),
 			[]string{
 				"TermsConfig.Products[0].Outputs[0].amount is required and must be greater than 0, and whole for a " +
@@ -366,7 +368,7 @@ func TestTermsThatCannotWorkAreReportedAtOnce(t *testing.T) {
 
 			valid := newTerms(t, goldProduct())
 			assertFields(t, valid.Replace(test.products, -1), test.want...)
-			_, _, err = match(valid, burnOf(goldToken+" 1", "gold 80"))
+			_, _, err = match(valid, burnOf(t, goldToken+" 1", "gold 80"))
 			assert.NoError(t, err, "nothing has changed")
 		})
 	}
@@ -377,7 +379,7 @@ func TestTermsNeedAProjectANetworkAndProducts(t *testing.T) {
 	assertFields(t, err, "TermsConfig.ProjectID is required", "TermsConfig.Network must be mainnet or testnet",
 		"TermsConfig.Products is required")
 	assert.Nil(t, terms)
-	_, _, err = match(new(ramp.Terms), burnOf(goldToken+" 1", "gold 80"))
+	_, _, err = match(new(ramp.Terms), burnOf(t, goldToken+" 1", "gold 80"))
 	assertCode(t, err, ramp.CodeInvalidMessage) // the zero value offers nothing
 	_, err = ramp.NewTerms(ramp.TermsConfig{Any: true, Network: "moon"})
 	assertFields(t, err, "TermsConfig.Network must be mainnet or testnet")
@@ -402,19 +404,19 @@ func TestPricesOfWholeOrders(t *testing.T) {
 		order         ramp.Intent
 		product, want string // the error, if there is no product
 	}{
-		{mintOf(goldToken+" 1", "gold 100, gem 1"), "gold", ""},
-		{burnOf(goldToken+" 1", "gold 80"), "gold", ""},
-		{mintOf(goldToken+" 10", "gold 900"), "ten", ""},
-		{burnOf(goldToken+" 10", "gold 800"), "ten", ""},
-		{mintOf(goldToken+" 1e77", "gold 100, gem 1"), "", `intent.to[0].amount must be 1, as for product "gold"`},
-		{burnOf(goldToken+" 1e-18", "gold 80"), "", `intent.from[0].amount must be 1, as for product "gold"`},
-		{mintOf(goldToken+" 9", "gold 900"), "", `intent.to[0].amount must be 1, as for product "gold", not 9`},
-		{burnOf(goldToken+" 10", "gold 80"), "", `intent.from[0].amount must be 1, as for product "gold"`},
-		{mintOf(goldToken+" 1", "gold 101, gem 1"), "",
+		{mintOf(t, goldToken+" 1", "gold 100, gem 1"), "gold", ""},
+		{burnOf(t, goldToken+" 1", "gold 80"), "gold", ""},
+		{mintOf(t, goldToken+" 10", "gold 900"), "ten", ""},
+		{burnOf(t, goldToken+" 10", "gold 800"), "ten", ""},
+		{mintOf(t, goldToken+" 1e77", "gold 100, gem 1"), "", `intent.to[0].amount must be 1, as for product "gold"`},
+		{burnOf(t, goldToken+" 1e-18", "gold 80"), "", `intent.from[0].amount must be 1, as for product "gold"`},
+		{mintOf(t, goldToken+" 9", "gold 900"), "", `intent.to[0].amount must be 1, as for product "gold", not 9`},
+		{burnOf(t, goldToken+" 10", "gold 80"), "", `intent.from[0].amount must be 1, as for product "gold"`},
+		{mintOf(t, goldToken+" 1", "gold 101, gem 1"), "",
 			`must be 1 gem, 100 gold for an order, as for product "gold", not 1 gem, 101 gold`},
-		{mintOf(goldToken+" 7", "gold 5"), "gift", ""},
-		{mintOf(goldToken+" 1e77", "gold 5"), "gift", ""}, // AnyTokens
-		{mintOf(goldToken+" 7", "gold 4"), "", `intent.to[0].amount must be 1, as for product "gold"`},
+		{mintOf(t, goldToken+" 7", "gold 5"), "gift", ""},
+		{mintOf(t, goldToken+" 1e77", "gold 5"), "gift", ""}, // AnyTokens
+		{mintOf(t, goldToken+" 7", "gold 4"), "", `intent.to[0].amount must be 1, as for product "gold"`},
 	} {
 		product, _, err := match(terms, tt.order)
 		if tt.want != "" {
@@ -483,7 +485,7 @@ func TestProductsWithThePriceOfAnOrderOverlap(t *testing.T) {
 // Without products, nothing new is signed, and what has begun can end.
 func TestAShopCloses(t *testing.T) {
 	terms := newTerms(t, goldProduct())
-	order := burnOf(goldToken+" 1", "gold 80")
+	order := burnOf(t, goldToken+" 1", "gold 80")
 	require.NoError(t, terms.Replace(nil, time.Minute))
 	_, _, err := match(terms, order)
 	assert.NoError(t, err, "a player has seen the price")
@@ -496,7 +498,7 @@ func TestTermsDoNotShareMemoryWithTheCaller(t *testing.T) {
 	products := []ramp.Product{goldProduct()}
 	terms := newTerms(t, products...)
 	products[0].Outputs[0].Amount = ramp.NewAmount(8000)
-	_, _, err := match(terms, burnOf(goldToken+" 1", "gold 80"))
+	_, _, err := match(terms, burnOf(t, goldToken+" 1", "gold 80"))
 	assert.NoError(t, err)
 }
 
@@ -509,13 +511,13 @@ func exchanged(mint, burn int64) ramp.Product {
 }
 
 // pricesOf returns the amounts of gold for which terms accept a mint and a burn of a token.
-func pricesOf(terms *ramp.Terms) (mints, burns []int64) {
+func pricesOf(t *testing.T, terms *ramp.Terms) (mints, burns []int64) {
 	for gold := range int64(201) {
 		price := fmt.Sprint("gold ", gold)
-		if _, _, err := match(terms, mintOf(goldToken+" 1", price)); err == nil {
+		if _, _, err := match(terms, mintOf(t, goldToken+" 1", price)); err == nil {
 			mints = append(mints, gold)
 		}
-		if _, _, err := match(terms, burnOf(goldToken+" 1", price)); err == nil {
+		if _, _, err := match(terms, burnOf(t, goldToken+" 1", price)); err == nil {
 			burns = append(burns, gold)
 		}
 	}
@@ -524,7 +526,7 @@ func pricesOf(terms *ramp.Terms) (mints, burns []int64) {
 
 func assertAccepted(t *testing.T, terms *ramp.Terms, mints, burns []int64) {
 	t.Helper()
-	gotMints, gotBurns := pricesOf(terms)
+	gotMints, gotBurns := pricesOf(t, terms)
 	assert.Equal(t, mints, gotMints, "mints")
 	assert.Equal(t, burns, gotBurns, "burns")
 }
@@ -534,7 +536,7 @@ func TestFormerPricesCountUntilAPlayerCannotUseThem(t *testing.T) {
 		terms := newTerms(t, exchanged(100, 80))
 		require.NoError(t, terms.Replace([]ramp.Product{exchanged(110, 70)}, 0))
 		assertAccepted(t, terms, []int64{100, 110}, []int64{70, 80})
-		_, _, err := match(terms, burnOf(goldToken+" 1", "gold 75"))
+		_, _, err := match(terms, burnOf(t, goldToken+" 1", "gold 75"))
 		assert.ErrorContains(t, err, "must be 70 gold", "the current price is named")
 		time.Sleep(2 * time.Minute)
 		require.NoError(t, terms.Replace([]ramp.Product{exchanged(120, 60)}, 0))
@@ -588,8 +590,8 @@ func TestNoPriceOfAChangePaysForAnother(t *testing.T) {
 				if minute == last {
 					assertAccepted(t, first, test.mints, test.burns)
 				}
-				mints, burns := pricesOf(first)
-				others, elsewhere := pricesOf(second)
+				mints, burns := pricesOf(t, first)
+				others, elsewhere := pricesOf(t, second)
 				mints, burns = append(mints, others...), append(burns, elsewhere...)
 				require.LessOrEqual(t, slices.Max(burns), slices.Min(mints), "minute %d", minute)
 				time.Sleep(time.Minute)
@@ -625,7 +627,7 @@ func TestAPageHasThePricesThatCount(t *testing.T) {
 func TestABurnThatPaysMoreThanAMintCostsIsAnError(t *testing.T) {
 	product := func(name string, fee int, materials, outputs string) ramp.Product {
 		list := func(text string) (items []ramp.Item) {
-			for _, entry := range entries(ramp.TypeAsset, text) {
+			for _, entry := range entries(t, ramp.TypeAsset, text) {
 				items = append(items, priced(entry.ID, entry.Amount))
 			}
 			return items
@@ -634,7 +636,7 @@ func TestABurnThatPaysMoreThanAMintCostsIsAnError(t *testing.T) {
 			Materials: list(materials), Outputs: list(outputs)}
 	}
 	ofOrder := func(tokens string, p ramp.Product) ramp.Product {
-		p.Tokens = amount(tokens)
+		p.Tokens = amount(t, tokens)
 		return p
 	}
 	any := product("any", 0, "gold 100", "gold 1")
@@ -767,7 +769,7 @@ func TestARepeatIsNotJudgedByTheRulesOfToday(t *testing.T) {
 		validate := func(r *ramp.ValidateRequest) error {
 			return service.Validate(t, t.Context(), ramp.Session{ID: "session-1"}, r)
 		}
-		accepted, never := placed(mintOf(swordToken+" 1", "sword 1")), placed(mintOf(swordToken+" 1", "sword 1"))
+		accepted, never := placed(mintOf(t, swordToken+" 1", "sword 1")), placed(mintOf(t, swordToken+" 1", "sword 1"))
 		require.NoError(t, validate(accepted), name)
 
 		rule = ramp.Reject("KYC_EXPIRED")
@@ -809,14 +811,15 @@ func TestNothingThatIsRejectedBeforehandReachesTheKeyOrTheStore(t *testing.T) {
 	session := ramp.Session{ID: "session-1"}
 
 	for range 100 {
-		err := service.Validate(t, t.Context(), session, placed(mintOf(goldToken+" 1", "gold 99, gem 1")))
+		err := service.Validate(t, t.Context(), session, placed(mintOf(t, goldToken+" 1", "gold 99, gem 1")))
 		assertCode(t, err, ramp.CodeInvalidMessage)
 	}
 	assert.Empty(t, players.calls, "the terms come first")
-	assertCode(t, service.Validate(t, t.Context(), session, placed(mintOf(swordToken+" 2", "sword 2"))),
+	assertCode(t, service.Validate(t, t.Context(), session, placed(mintOf(t, swordToken+" 2", "sword 2"))),
 		"ONE_SWORD_ONLY")
 	players.authenticate = func() error { return ramp.Reject("INVALID_USER") }
-	assertCode(t, service.Validate(t, t.Context(), session, placed(mintOf(swordToken+" 1", "sword 1"))), "INVALID_USER")
+	assertCode(t, service.Validate(t, t.Context(), session, placed(mintOf(t, swordToken+" 1", "sword 1"))),
+		"INVALID_USER")
 	assert.Zero(t, key.signed.Load())
 	assert.Empty(t, applied)
 	for _, op := range ended {
@@ -824,7 +827,7 @@ func TestNothingThatIsRejectedBeforehandReachesTheKeyOrTheStore(t *testing.T) {
 	}
 
 	players.authenticate, ended = nil, nil
-	sword := placed(mintOf(swordToken+" 1", "sword 1"))
+	sword := placed(mintOf(t, swordToken+" 1", "sword 1"))
 	require.NoError(t, service.Validate(t, t.Context(), session, sword))
 	require.NoError(t, service.Validate(t, t.Context(), session, sword), "a repeat is signed again")
 	assert.EqualValues(t, 2, key.signed.Load())
@@ -865,7 +868,7 @@ func TestARepeatIsAnsweredAfterTheShopHasChanged(t *testing.T) {
 		Wallet: func(context.Context, ramp.Session, common.Address) error { return wallet },
 	})
 	session := ramp.Session{ID: "session-1"}
-	paid := placed(mintOf(goldToken+" 1", "gold 100, gem 1"))
+	paid := placed(mintOf(t, goldToken+" 1", "gold 100, gem 1"))
 	require.NoError(t, service.Validate(t, t.Context(), session, paid))
 	require.NoError(t, terms.Replace(nil, -1))
 
@@ -881,7 +884,7 @@ func TestARepeatIsAnsweredAfterTheShopHasChanged(t *testing.T) {
 	digest := *paid
 	digest.Digest = ramp.Digest{2}
 	cheaper := *paid
-	cheaper.Intent = mintOf(goldToken+" 2", "gold 100, gem 1")
+	cheaper.Intent = mintOf(t, goldToken+" 2", "gold 100, gem 1")
 	for name, r := range map[string]*ramp.ValidateRequest{
 		"another order": &another, "another digest": &digest, "more tokens": &cheaper} {
 		assertCode(t, service.Validate(t, t.Context(), session, r), ramp.CodeInvalidMessage)
@@ -908,7 +911,8 @@ func TestARepeatIsAnsweredAfterTheShopHasChanged(t *testing.T) {
 func TestAStoreThatFailsAfterTheShopHasChangedIsAnInternalError(t *testing.T) {
 	service := newCaller(t, ramp.HandlerConfig{Players: &recorder{}, Store: brokenStore{},
 		Terms: newTerms(t, goldProduct())})
-	err := service.Validate(t, t.Context(), ramp.Session{ID: "session-1"}, placed(burnOf(foreignToken+" 1", "gold 80")))
+	err := service.Validate(t, t.Context(), ramp.Session{ID: "session-1"},
+		placed(burnOf(t, foreignToken+" 1", "gold 80")))
 	assertCode(t, err, ramp.CodeInternal)
 }
 
@@ -921,7 +925,7 @@ func (brokenStore) Update(_ context.Context, _ uuid.UUID, next ramp.Transition) 
 
 func TestAnOrderOutsideTheTermsIsAnsweredAsTheGameRejects(t *testing.T) {
 	s := newStudioWith(t, ramp.HandlerConfig{RejectStatus: 400, Terms: newTerms(t, goldProduct())})
-	body := must.Get(json.Marshal(placed(burnOf(foreignToken+" 1", "gold 80"))))(t)
+	body := must.Get(json.Marshal(placed(burnOf(t, foreignToken+" 1", "gold 80"))))(t)
 	status, answer := s.post(t, ramp.PathValidate, body)
 	assert.Equal(t, 400, status)
 	assert.JSONEq(t, `{"success":false,"errorCode":"INVALID_MESSAGE","data":null}`, answer)
@@ -941,13 +945,13 @@ func TestTheStepsOfAnOrder(t *testing.T) {
 	service := newCaller(t, ramp.HandlerConfig{Players: noPlayers{}, Store: store, Terms: newTerms(t, goldProduct()),
 		Now: func() time.Time { return atResult }})
 	session := ramp.Session{ID: "session-1"}
-	o := placed(mintOf(goldToken+" 1", "gold 100, gem 1"))
+	o := placed(mintOf(t, goldToken+" 1", "gold 100, gem 1"))
 	require.NoError(t, service.Validate(t, t.Context(), session, o))
 
 	// The result of a mint may be net of fees: 0.99 of 1 token at 1%. Only the game's
 	// side is compared with the order.
 	r := &ramp.Result{SessionID: session.ID, UUID: o.UUID, TxHash: "0x" + strings.Repeat("1", 64),
-		Receipt: ramp.Receipt{Status: ramp.NewQuantity(1)}, Intent: mintOf(goldToken+" 0.99", "gold 100, gem 1")}
+		Receipt: ramp.Receipt{Status: ramp.NewQuantity(1)}, Intent: mintOf(t, goldToken+" 0.99", "gold 100, gem 1")}
 	r.Intent.FeeRate, r.Intent.Actual = "100", "0.99"
 	require.NoError(t, service.Result(t, t.Context(), session, r))
 	require.NoError(t, service.Result(t, t.Context(), session, r))
@@ -979,7 +983,7 @@ func TestASlowSignerCostsNothing(t *testing.T) {
 						SignTimeout: limit})
 					began := time.Now()
 					err := service.Validate(t, t.Context(), ramp.Session{ID: "session-1"},
-						placed(mintOf(goldToken+" 1", "gold 1")))
+						placed(mintOf(t, goldToken+" 1", "gold 1")))
 					assert.ErrorIs(t, err, context.DeadlineExceeded)
 					assertCode(t, err, ramp.CodeInternal)
 					want := 3 * time.Second
@@ -996,7 +1000,7 @@ func TestASlowSignerCostsNothing(t *testing.T) {
 	panicking := blocked(func(context.Context) { panic("the key service's client") })
 	service := newCaller(t, ramp.HandlerConfig{Signer: panicking})
 	assertCode(t,
-		service.Validate(t, t.Context(), ramp.Session{ID: "session-1"}, placed(mintOf(goldToken+" 1", "gold 1"))),
+		service.Validate(t, t.Context(), ramp.Session{ID: "session-1"}, placed(mintOf(t, goldToken+" 1", "gold 1"))),
 		ramp.CodeInternal)
 }
 

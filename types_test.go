@@ -87,7 +87,7 @@ func TestNoSpellingOfAnAmountGetsPast(t *testing.T) {
 		`"amo\u0075nt":100.0000000000000001`: "100.0000000000000001",
 		`"amo\u0075nt":"100"`:                "",
 	} {
-		body := strings.Replace(string(whole.bytes()), `"amount":100`, written, 1)
+		body := strings.Replace(string(whole.bytes(t)), `"amount":100`, written, 1)
 		r, err := ramp.ParseValidate([]byte(body))
 		if want == "" {
 			assertFields(t, err, "intent.from[0].amount ")
@@ -530,50 +530,50 @@ func TestDirectionTakesMethodAndTypeTogether(t *testing.T) {
 	}
 }
 
-func effectOf(intent ramp.Intent, status string) (ramp.Effect, error) {
+func effectOf(t testing.TB, intent ramp.Intent, status string) (ramp.Effect, error) {
 	if status == "" {
 		return intent.Effect(ramp.OrderAccepted)
 	}
 	r := ramp.Result{UUID: uuid.New(), Intent: intent}
-	r.Receipt.Status = quantity(status)
+	r.Receipt.Status = quantity(t, status)
 	return r.Intent.Effect(r.Outcome())
 }
 
 // assets makes one side of an intent: "gold 5" is five of the asset gold.
-func assets(kind ramp.AssetType, list ...string) []ramp.IntentAsset {
+func assets(t testing.TB, kind ramp.AssetType, list ...string) []ramp.IntentAsset {
 	var side []ramp.IntentAsset
 	for _, entry := range list {
 		id, count, _ := strings.Cut(entry, " ")
-		side = append(side, ramp.IntentAsset{Type: kind, ID: id, Amount: amount(count)})
+		side = append(side, ramp.IntentAsset{Type: kind, ID: id, Amount: amount(t, count)})
 	}
 	return side
 }
 
 func TestEffectSumsEachAsset(t *testing.T) {
-	intent := mintIntent()
-	intent.From = assets(ramp.TypeAsset, "gold 9007199254740993", "dust 0.1", "gold 1", "egg 1", "dust 0.2",
+	intent := mintIntent(t)
+	intent.From = assets(t, ramp.TypeAsset, "gold 9007199254740993", "dust 0.1", "gold 1", "egg 1", "dust 0.2",
 		"gold 1000000000000000000000")
-	effect := must.Get(effectOf(intent, ""))(t)
+	effect := must.Get(effectOf(t, intent, ""))(t)
 	assert.Equal(t, []ramp.AssetAmount{
-		{ID: "dust", Amount: amount("0.3")},
-		{ID: "egg", Amount: amount("1")},
-		{ID: "gold", Amount: amount("1000009007199254740994")},
+		{ID: "dust", Amount: amount(t, "0.3")},
+		{ID: "egg", Amount: amount(t, "1")},
+		{ID: "gold", Amount: amount(t, "1000009007199254740994")},
 	}, effect.Assets, "one entry an asset, sorted, so that two orders lock rows in the same order")
 
-	assert.Equal(t, amount("9007199254740993"), intent.From[0].Amount, "the intent is left alone")
+	assert.Equal(t, amount(t, "9007199254740993"), intent.From[0].Amount, "the intent is left alone")
 }
 
 func TestEffectFailsWhenAnAssetAddsUpToMoreThanAnyQuantity(t *testing.T) {
 	nines := strings.Repeat("9", 100)
-	mint := mintIntent()
-	mint.From = assets(ramp.TypeAsset, "gold "+nines, "egg 1", "gold 1")
-	effect, err := effectOf(mint, "")
+	mint := mintIntent(t)
+	mint.From = assets(t, ramp.TypeAsset, "gold "+nines, "egg 1", "gold 1")
+	effect, err := effectOf(t, mint, "")
 	assertFields(t, err, "intent.from adds up to more")
 	assert.Equal(t, ramp.Effect{}, effect)
 
-	burn := burnIntent()
-	burn.To = assets(ramp.TypeAsset, "gold "+nines, "gold 1")
-	_, err = effectOf(burn, `"0x1"`)
+	burn := burnIntent(t)
+	burn.To = assets(t, ramp.TypeAsset, "gold "+nines, "gold 1")
+	_, err = effectOf(t, burn, `"0x1"`)
 	assertFields(t, err, "intent.to adds up to more")
 }
 
@@ -646,9 +646,9 @@ var intentRejections = []struct {
 // rejected returns the text of an intent with one error of intentRejections.
 func rejected(t testing.TB, n int) string {
 	tt := intentRejections[n]
-	intent := mintIntent()
+	intent := mintIntent(t)
 	if tt.burn {
-		intent = burnIntent()
+		intent = burnIntent(t)
 	}
 	if tt.change != nil {
 		tt.change(&intent)
@@ -661,7 +661,7 @@ func rejected(t testing.TB, n int) string {
 }
 
 func TestDelta(t *testing.T) {
-	five := ramp.AssetAmount{ID: "gold", Amount: amount("5.5")}
+	five := ramp.AssetAmount{ID: "gold", Amount: amount(t, "5.5")}
 	for kind, want := range map[ramp.EffectKind]string{ramp.Nothing: "0", ramp.Take: "-5.5", ramp.GiveBack: "5.5",
 		ramp.Grant: "5.5"} {
 		assert.Equal(t, want, ramp.Effect{Kind: kind}.Delta(five).String(), "%s", kind)

@@ -45,41 +45,37 @@ type otherCurve struct{ elliptic.Curve }
 var order = ethcrypto.S256().Params().N
 
 // The forms in which key services return a signature.
-type form func(r, s *big.Int) []byte
+type form func(r, s *big.Int) ([]byte, error)
 
-func asDER(r, s *big.Int) []byte {
-	b, err := asn1.Marshal(struct{ R, S *big.Int }{r, s})
-	if err != nil {
-		panic(err)
-	}
-	return b
-}
+func asDER(r, s *big.Int) ([]byte, error) { return asn1.Marshal(struct{ R, S *big.Int }{r, s}) }
 
-func asRS(r, s *big.Int) []byte {
+func asRS(r, s *big.Int) ([]byte, error) { return bytesOf(r, s), nil }
+
+func asRSV(r, s *big.Int) ([]byte, error) { return append(bytesOf(r, s), 0x77), nil }
+
+func bytesOf(r, s *big.Int) []byte {
 	return append(r.FillBytes(make([]byte, 32)), s.FillBytes(make([]byte, 32))...)
 }
 
-func asRSV(r, s *big.Int) []byte { return append(asRS(r, s), 0x77) }
-
 // asShort is r||s of a service that omits leading zeros.
-func asShort(r, s *big.Int) []byte { return append(r.Bytes(), s.Bytes()...) }
+func asShort(r, s *big.Int) ([]byte, error) { return append(r.Bytes(), s.Bytes()...), nil }
 
 // withoutSigns is DER of a service that omits the zero before a number whose first bit is set.
-func withoutSigns(r, s *big.Int) []byte {
+func withoutSigns(r, s *big.Int) ([]byte, error) {
 	number := func(n *big.Int) asn1.RawValue { return asn1.RawValue{Tag: asn1.TagInteger, Bytes: n.Bytes()} }
-	return mustDER(struct{ R, S asn1.RawValue }{number(r), number(s)})
+	return asn1.Marshal(struct{ R, S asn1.RawValue }{number(r), number(s)})
 }
 
 // withZeros is DER of a service that writes every number in 33 bytes.
-func withZeros(r, s *big.Int) []byte {
+func withZeros(r, s *big.Int) ([]byte, error) {
 	number := func(n *big.Int) asn1.RawValue {
 		return asn1.RawValue{Tag: asn1.TagInteger, Bytes: n.FillBytes(make([]byte, 33))}
 	}
-	return mustDER(struct{ R, S asn1.RawValue }{number(r), number(s)})
+	return asn1.Marshal(struct{ R, S asn1.RawValue }{number(r), number(s)})
 }
 
 func highS(next form) form {
-	return func(r, s *big.Int) []byte { return next(r, new(big.Int).Sub(order, s)) }
+	return func(r, s *big.Int) ([]byte, error) { return next(r, new(big.Int).Sub(order, s)) }
 }
 
 var forms = map[string]form{
@@ -102,7 +98,7 @@ func rawSign(key *ecdsa.PrivateKey, digest []byte, as form) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return as(new(big.Int).SetBytes(sig[:32]), new(big.Int).SetBytes(sig[32:64])), nil
+	return as(new(big.Int).SetBytes(sig[:32]), new(big.Int).SetBytes(sig[32:64]))
 }
 
 // keyService is a crypto.Signer that does not expose its key.
@@ -245,12 +241,17 @@ func TestThreeThousandSignaturesOfCarelessServices(t *testing.T) {
 			key, odd := vectorECDSA(t), 0
 			var want []byte
 			signer := must.Get(ramp.NewFuncSigner(vectorAddress, func(_ context.Context, d []byte) ([]byte, error) {
-				return rawSign(key, d, func(r, s *big.Int) []byte {
-					want = asRS(r, s)
-					if !bytes.Equal(tt.as(r, s), tt.right(r, s)) {
+				return rawSign(key, d, func(r, s *big.Int) ([]byte, error) {
+					want = bytesOf(r, s)
+					right, err := tt.right(r, s)
+					if err != nil {
+						return nil, err
+					}
+					got, err := tt.as(r, s)
+					if !bytes.Equal(got, right) {
 						odd++
 					}
-					return tt.as(r, s)
+					return got, err
 				})
 			}))(t)
 			random := mathrand.NewChaCha8([32]byte([]byte("three thousand digests to sign..")))
@@ -446,7 +447,7 @@ func TestFuncSignerGetsContextAndDigest(t *testing.T) {
 
 	down := errors.New("key service is down")
 	s = must.Get(ramp.NewFuncSigner(vectorAddress,
-		func(context.Context, []byte) ([]byte, error) { return asRS(order, order), down }))(t)
+		func(context.Context, []byte) ([]byte, error) { return bytesOf(order, order), down }))(t)
 	sig, err := s.Sign(context.Background(), digest)
 	require.ErrorIs(t, err, down)
 	assert.NotErrorIs(t, err, ramp.ErrSignature, "nothing was signed")
@@ -460,8 +461,12 @@ func TestSignerRejectsWhatAKeyServiceReturns(t *testing.T) {
 	stranger := must.Get(ethcrypto.GenerateKey())(t)
 	raw := must.Get(rawSign(key, digest[:], asRS))(t)
 	r, s := new(big.Int).SetBytes(raw[:32]), new(big.Int).SetBytes(raw[32:])
-	der := asDER(r, s)
+	der := must.Get(asDER(r, s))(t)
 	zero := new(big.Int)
+	always := func(answer []byte, err error) func([]byte) []byte {
+		require.NoError(t, err)
+		return func([]byte) []byte { return answer }
+	}
 	for name, answer := range map[string]func([]byte) []byte{
 		"nothing":                    func([]byte) []byte { return nil },
 		"an empty answer":            func([]byte) []byte { return []byte{} },
@@ -470,15 +475,15 @@ func TestSignerRejectsWhatAKeyServiceReturns(t *testing.T) {
 		"66 bytes":                   func([]byte) []byte { return append(bytes.Clone(raw), 0, 0) },
 		"truncated DER":              func([]byte) []byte { return der[:len(der)-1] },
 		"DER and more":               func([]byte) []byte { return append(bytes.Clone(der), 0) },
-		"DER of one number":          func([]byte) []byte { return mustDER(struct{ R *big.Int }{r}) },
-		"DER of a number alone":      func([]byte) []byte { return mustDER(r) },
-		"DER of two texts":           func([]byte) []byte { return mustDER(struct{ R, S []byte }{raw[:32], raw[32:]}) },
-		"r of 0":                     func([]byte) []byte { return asDER(zero, s) },
-		"s of 0":                     func([]byte) []byte { return asDER(r, zero) },
-		"r below 0":                  func([]byte) []byte { return asDER(new(big.Int).Neg(r), s) },
-		"r of the order":             func([]byte) []byte { return asRS(order, s) },
-		"s of the order":             func([]byte) []byte { return asRS(r, order) },
-		"r and s exchanged":          func([]byte) []byte { return asRS(s, r) },
+		"DER of one number":          always(asn1.Marshal(struct{ R *big.Int }{r})),
+		"DER of a number alone":      always(asn1.Marshal(r)),
+		"DER of two texts":           always(asn1.Marshal(struct{ R, S []byte }{raw[:32], raw[32:]})),
+		"r of 0":                     always(asDER(zero, s)),
+		"s of 0":                     always(asDER(r, zero)),
+		"r below 0":                  always(asDER(new(big.Int).Neg(r), s)),
+		"r of the order":             always(asRS(order, s)),
+		"s of the order":             always(asRS(r, order)),
+		"r and s exchanged":          always(asRS(s, r)),
 		"a signature of another key": func(d []byte) []byte { b, _ := rawSign(stranger, d, asDER); return b },
 		"a signature of another digest": func(d []byte) []byte {
 			b, _ := rawSign(key, ethcrypto.Keccak256(d[1:]), asDER)
@@ -502,7 +507,7 @@ func TestSignerRejectsWhatAKeyServiceReturns(t *testing.T) {
 	}
 }
 
-func mustDER(v any) []byte { return ramp.Must(asn1.Marshal(v)) }
+func marshalDER(t testing.TB, v any) []byte { return must.Get(asn1.Marshal(v))(t) }
 
 func TestRecoverAcceptsOnlyWhatAContractWould(t *testing.T) {
 	digest, good := vectors[0].digest(t), vectors[0].signature(t)
@@ -549,9 +554,9 @@ func TestSignatureText(t *testing.T) {
 
 // spki is a SubjectPublicKeyInfo as key services write it, made by hand:
 // crypto/x509 knows no secp256k1.
-func spki(algorithm, curve asn1.ObjectIdentifier, point []byte) []byte {
-	parameters := mustDER(curve)
-	return mustDER(struct {
+func spki(t testing.TB, algorithm, curve asn1.ObjectIdentifier, point []byte) []byte {
+	parameters := marshalDER(t, curve)
+	return marshalDER(t, struct {
 		Algorithm pkix.AlgorithmIdentifier
 		Key       asn1.BitString
 	}{
@@ -574,15 +579,15 @@ func asPEM(kind string, der []byte) []byte {
 func TestPublicKeyAddress(t *testing.T) {
 	key := vectorECDSA(t)
 	point := ethcrypto.FromECDSAPub(&key.PublicKey)
-	long := spki(ecPublicKey, secp256k1, point)
-	short := spki(ecPublicKey, secp256k1, ethcrypto.CompressPubkey(&key.PublicKey))
+	long := spki(t, ecPublicKey, secp256k1, point)
+	short := spki(t, ecPublicKey, secp256k1, ethcrypto.CompressPubkey(&key.PublicKey))
 	assert.Equal(t, "3056301006072a8648ce3d020106052b8104000a034200", hex.EncodeToString(long[:23]),
 		"this is what such a key begins with everywhere")
 	for name, public := range map[string][]byte{
 		"DER":                        long,
 		"DER of a compressed point":  short,
-		"CKA_EC_POINT":               mustDER(point),
-		"CKA_EC_POINT, compressed":   mustDER(ethcrypto.CompressPubkey(&key.PublicKey)),
+		"CKA_EC_POINT":               marshalDER(t, point),
+		"CKA_EC_POINT, compressed":   marshalDER(t, ethcrypto.CompressPubkey(&key.PublicKey)),
 		"a point":                    point,
 		"a compressed point":         ethcrypto.CompressPubkey(&key.PublicKey),
 		"PEM":                        asPEM("PUBLIC KEY", long),
@@ -616,7 +621,7 @@ func TestPublicKeyAddressOfAPointThatLooksLikeDER(t *testing.T) {
 func TestPublicKeyAddressRejects(t *testing.T) {
 	key := vectorECDSA(t)
 	point := ethcrypto.FromECDSAPub(&key.PublicKey)
-	good := spki(ecPublicKey, secp256k1, point)
+	good := spki(t, ecPublicKey, secp256k1, point)
 	p256 := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	nist := must.Get(x509.MarshalPKIXPublicKey(&p256.PublicKey))(t)
 	edwards, _, err := ed25519.GenerateKey(rand.Reader)
@@ -646,18 +651,18 @@ func TestPublicKeyAddressRejects(t *testing.T) {
 		"a key of P-256":                 {nist, curve},
 		"a key of Ed25519":               {curve25519, form},
 		"a private key":                  {asPEM("EC PRIVATE KEY", sec1), form},
-		"another algorithm":              {spki(rsaKey, secp256k1, point), form},
-		"another curve's name":           {spki(ecPublicKey, curveP256, point), curve},
-		"the point at infinity":          {spki(ecPublicKey, secp256k1, []byte{0}), noPoint},
-		"a point off the curve":          {spki(ecPublicKey, secp256k1, off), noPoint},
-		"a coordinate beyond the field":  {spki(ecPublicKey, secp256k1, beyond), noPoint},
-		"a point of another form":        {spki(ecPublicKey, secp256k1, append([]byte{6}, point[1:]...)), noPoint},
+		"another algorithm":              {spki(t, rsaKey, secp256k1, point), form},
+		"another curve's name":           {spki(t, ecPublicKey, curveP256, point), curve},
+		"the point at infinity":          {spki(t, ecPublicKey, secp256k1, []byte{0}), noPoint},
+		"a point off the curve":          {spki(t, ecPublicKey, secp256k1, off), noPoint},
+		"a coordinate beyond the field":  {spki(t, ecPublicKey, secp256k1, beyond), noPoint},
+		"a point of another form":        {spki(t, ecPublicKey, secp256k1, append([]byte{6}, point[1:]...)), noPoint},
 		"a point of P-256":               {p256Point, noPoint},
-		"CKA_EC_POINT of P-256":          {mustDER(p256Point), noPoint},
-		"CKA_EC_POINT off the curve":     {mustDER(off), noPoint},
-		"CKA_EC_POINT and more":          {append(mustDER(point), 0), form},
-		"CKA_EC_POINT in a CKA_EC_POINT": {mustDER(mustDER(point)), noPoint},
-		"a truncated CKA_EC_POINT":       {mustDER(point)[:66], form},
+		"CKA_EC_POINT of P-256":          {marshalDER(t, p256Point), noPoint},
+		"CKA_EC_POINT off the curve":     {marshalDER(t, off), noPoint},
+		"CKA_EC_POINT and more":          {append(marshalDER(t, point), 0), form},
+		"CKA_EC_POINT in a CKA_EC_POINT": {marshalDER(t, marshalDER(t, point)), noPoint},
+		"a truncated CKA_EC_POINT":       {marshalDER(t, point)[:66], form},
 		"x and y alone":                  {point[1:], form},
 		"a point beyond the field":       {beyond, noPoint},
 	} {

@@ -27,7 +27,7 @@ var amountEdges = []string{
 
 func TestAmountsAreTheSameAsTextBytesAndColumns(t *testing.T) {
 	for _, text := range amountEdges {
-		want := amount(text)
+		want := amount(t, text)
 		for form, write := range map[string]func() ([]byte, error){
 			"text": want.MarshalText, "bytes": want.MarshalBinary,
 		} {

@@ -62,12 +62,7 @@ func (o object) without(path string) object {
 }
 
 func (o object) change(path string, change func(map[string]any, string)) object {
-	var copied map[string]any
-	decoder := json.NewDecoder(bytes.NewReader(o.bytes()))
-	decoder.UseNumber()
-	if err := decoder.Decode(&copied); err != nil {
-		panic(err)
-	}
+	copied := clone(map[string]any(o)).(map[string]any)
 	var at any = copied
 	names := strings.Split(path, ".")
 	for _, name := range names[:len(names)-1] {
@@ -82,13 +77,26 @@ func (o object) change(path string, change func(map[string]any, string)) object 
 	return copied
 }
 
-func (o object) bytes() []byte {
-	b, err := json.Marshal(o)
-	if err != nil {
-		panic(err)
+// clone copies what a path may lead through.
+func clone(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		copied := make(map[string]any, len(value))
+		for name, field := range value {
+			copied[name] = clone(field)
+		}
+		return copied
+	case []any:
+		copied := slices.Clone(value)
+		for i, element := range copied {
+			copied[i] = clone(element)
+		}
+		return copied
 	}
-	return b
+	return value
 }
+
+func (o object) bytes(t testing.TB) []byte { return must.Get(json.Marshal(o))(t) }
 
 func side(kind, id string, amount any) []any {
 	return []any{map[string]any{"type": kind, "id": id, "amount": amount}}
@@ -221,11 +229,11 @@ func TestTheThreeEndpointsAnswerWithTheEnvelopesOfTheInterface(t *testing.T) {
 	assert.Equal(t, 200, status)
 	assert.Equal(t, `{"success":true,"errorCode":null,"data":{"v1":{"assets":[]}}}`, body)
 
-	status, body = s.post(t, ramp.PathValidate, validateCall().bytes())
+	status, body = s.post(t, ramp.PathValidate, validateCall().bytes(t))
 	assert.Equal(t, 200, status)
 	assert.Equal(t, approved, body)
 
-	status, body = s.post(t, ramp.PathResult, resultCall().bytes())
+	status, body = s.post(t, ramp.PathResult, resultCall().bytes(t))
 	assert.Equal(t, 200, status)
 	assert.Equal(t, confirmed, body)
 
@@ -247,23 +255,23 @@ func TestABodyWithAWrongFieldReachesNoGame(t *testing.T) {
 	}{
 		ramp.PathValidate: {400, []fault{
 			{"an empty body", "INVALID_BODY", nil},
-			{"a truncated object", "INVALID_BODY", validate.bytes()[:40]},
+			{"a truncated object", "INVALID_BODY", validate.bytes(t)[:40]},
 			{"two uuids", "INVALID_UUID",
-				bytes.Replace(validate.bytes(), []byte(`"uuid":`), []byte(`"uuid":null,"uuid":`), 1)},
-			{"a digest of 31 bytes", "INVALID_DIGEST", validate.with("digest", testDigest[:64]).bytes()},
-			{"a user_sig of 0x", "INVALID_USER_SIG", validate.with("user_sig", "0x").bytes()},
+				bytes.Replace(validate.bytes(t), []byte(`"uuid":`), []byte(`"uuid":null,"uuid":`), 1)},
+			{"a digest of 31 bytes", "INVALID_DIGEST", validate.with("digest", testDigest[:64]).bytes(t)},
+			{"a user_sig of 0x", "INVALID_USER_SIG", validate.with("user_sig", "0x").bytes(t)},
 			{"another project than the configured", "INVALID_PROJECT_ID",
-				validate.with("project_id", "project-2").bytes()},
-			{"an intent that is a list", "INVALID_INTENT", validate.with("intent", []any{}).bytes()},
+				validate.with("project_id", "project-2").bytes(t)},
+			{"an intent that is a list", "INVALID_INTENT", validate.with("intent", []any{}).bytes(t)},
 			{"mint from a token", "INVALID_INTENT_FROM_TYPE",
-				validate.with("intent.from", side("ERC20", "item_gold", 1)).bytes()},
+				validate.with("intent.from", side("ERC20", "item_gold", 1)).bytes(t)},
 		}},
 		ramp.PathResult: {500, []fault{ // so that it comes again
-			{"an array", "INVALID_BODY", []byte("[" + string(result.bytes()) + "]")},
-			{"no uuid", "INVALID_UUID", result.without("uuid").bytes()},
+			{"an array", "INVALID_BODY", []byte("[" + string(result.bytes(t)) + "]")},
+			{"no uuid", "INVALID_UUID", result.without("uuid").bytes(t)},
 			// Whoever takes a missing status for a failure gives back twice.
-			{"no receipt", "INVALID_RECEIPT_STATUS", result.without("receipt").bytes()},
-			{"a status of text", "INVALID_RECEIPT_STATUS", result.with("receipt.status", "failed").bytes()},
+			{"no receipt", "INVALID_RECEIPT_STATUS", result.without("receipt").bytes(t)},
+			{"a status of text", "INVALID_RECEIPT_STATUS", result.with("receipt.status", "failed").bytes(t)},
 		}},
 	} {
 		s := newStudioWith(t, ramp.HandlerConfig{Terms: anyOf(t, "project-1", "")})
@@ -307,7 +315,7 @@ func TestACallThatIsNotAuthenticReachesNoGame(t *testing.T) {
 			{"two HMACs", "x-hmac-signature", "HMAC_INVALID", []string{right, right}},
 		}
 	}
-	validate, result := validateCall().bytes(), resultCall().bytes()
+	validate, result := validateCall().bytes(t), resultCall().bytes(t)
 	for _, call := range []struct {
 		method, path string
 		body         []byte
@@ -366,7 +374,7 @@ func TestAResultNeedsNoHeadersOfASession(t *testing.T) {
 			var steps []ramp.Step
 			handler := newHandler(t, ramp.HandlerConfig{Players: noPlayers{}, Store: &ramp.MemoryStore{
 				Apply: func(_ context.Context, step ramp.Step) error { steps = append(steps, step); return nil }}})
-			validate, body := validateCall().bytes(), test.body.bytes()
+			validate, body := validateCall().bytes(t), test.body.bytes(t)
 			require.Equal(t, 200, toValidate(handler)(t.Context(), signed(t, validate), validate).Status)
 			header := signed(t, body)
 			maps.Copy(header, test.headers)
@@ -380,7 +388,7 @@ func TestAResultNeedsNoHeadersOfASession(t *testing.T) {
 }
 
 func TestABodyAboveTheLimitIsRejectedUnread(t *testing.T) {
-	body := validateCall().with("padding", strings.Repeat("x", 4096)).bytes()
+	body := validateCall().with("padding", strings.Repeat("x", 4096)).bytes(t)
 	s := newStudioWith(t, ramp.HandlerConfig{MaxBody: 4096})
 	for path, want := range map[string]int{ramp.PathValidate: 413, ramp.PathResult: 500} {
 		status, answer := s.post(t, path, body)
@@ -502,7 +510,7 @@ func TestABodyThatDoesNotComeInTimeIsAskedForAgain(t *testing.T) {
 	for _, cause := range []error{io.ErrUnexpectedEOF, os.ErrDeadlineExceeded, ramp.ErrHMACInvalid,
 		&ramp.Rejection{Status: 400}} {
 		s := newStudio(t)
-		body := resultCall().bytes()
+		body := resultCall().bytes(t)
 		request := httptest.NewRequest(http.MethodPost, ramp.PathResult,
 			io.MultiReader(bytes.NewReader(body[:20]), iotest.ErrReader(cause)))
 		request.Header = signed(t, body)
@@ -583,12 +591,12 @@ func TestTheGameDecides(t *testing.T) {
 			s := newStudioWith(t, test.config)
 			s.game.authenticate, s.game.assets = test.game.authenticate, test.game.assets
 			s.game.validate, s.game.result = test.game.validate, test.game.result
-			method, body := http.MethodPost, validateCall().bytes()
+			method, body := http.MethodPost, validateCall().bytes(t)
 			switch test.path {
 			case ramp.PathAssets:
 				method, body = http.MethodGet, nil
 			case ramp.PathResult:
-				body = resultCall().bytes()
+				body = resultCall().bytes(t)
 			}
 			status, answer := s.call(t, method, test.path, signed(t, body), body)
 			assert.Equal(t, test.status, status)
@@ -644,9 +652,9 @@ func TestACallLeavesOneRecordWithoutSecrets(t *testing.T) {
 		End:   func(_ context.Context, op ramp.Operation) { observe(op) },
 	}})
 	s.game.result = func() error { panic("of the game") }
-	s.post(t, ramp.PathValidate, validateCall().bytes())
-	s.post(t, ramp.PathValidate, validateCall().with("digest", "0x").bytes())
-	s.post(t, ramp.PathResult, resultCall().bytes())
+	s.post(t, ramp.PathValidate, validateCall().bytes(t))
+	s.post(t, ramp.PathValidate, validateCall().with("digest", "0x").bytes(t))
+	s.post(t, ramp.PathResult, resultCall().bytes(t))
 	s.call(t, http.MethodGet, ramp.PathAssets, signed(t, nil), nil)
 
 	got := records(s)
@@ -668,7 +676,7 @@ func TestACallLeavesOneRecordWithoutSecrets(t *testing.T) {
 	assert.Equal(t, testUUID, got[0]["uuid"])
 	assert.Contains(t, got[2]["stack"], "TestACallLeavesOneRecordWithoutSecrets", "a panic is logged where it happened")
 	for _, secret := range []string{"secret-token", "my_secret_salt", testSignature,
-		s.key.Sign(validateCall().bytes())} {
+		s.key.Sign(validateCall().bytes(t))} {
 		assert.NotContains(t, s.log.String()+observed.String(), secret)
 	}
 	const userSig = `\b0xaa55\b` // as a word, because a pointer in a stack may begin with it
@@ -926,7 +934,7 @@ func TestWithoutALoggerFailuresGoToTheDefaultOne(t *testing.T) {
 	slog.SetDefault(slog.New(slog.NewJSONHandler(&log, nil)))
 	defer slog.SetDefault(before)
 
-	body := resultCall().bytes()
+	body := resultCall().bytes(t)
 	header := http.Header{"X-Hmac-Signature": {testKey(t).Sign(body)}}
 	require.Equal(t, 200, toResult(handler)(t.Context(), header, body).Status)
 	assert.Empty(t, log.String(), "a success is not logged")
@@ -935,7 +943,7 @@ func TestWithoutALoggerFailuresGoToTheDefaultOne(t *testing.T) {
 	assert.Contains(t, log.String(), `"outcome":"HMAC_MISSING"`)
 	log.Reset()
 
-	body = resultCall().with("session_id", 7).bytes()
+	body = resultCall().with("session_id", 7).bytes(t)
 	header = http.Header{"X-Hmac-Signature": {testKey(t).Sign(body)}}
 	require.Equal(t, 200, toResult(handler)(t.Context(), header, body).Status)
 	assert.Contains(t, log.String(), `"level":"WARN"`)
@@ -944,7 +952,7 @@ func TestWithoutALoggerFailuresGoToTheDefaultOne(t *testing.T) {
 
 func TestAReplyBelongsToItsCaller(t *testing.T) {
 	handler := newHandler(t, ramp.HandlerConfig{})
-	body := resultCall().bytes()
+	body := resultCall().bytes(t)
 	header := http.Header{"X-Hmac-Signature": {testKey(t).Sign(body)}}
 	reply := toResult(handler)(t.Context(), header, body)
 	want := string(reply.Body)
@@ -965,8 +973,8 @@ func TestTheLogNamesTheCause(t *testing.T) {
 	limited := func(w http.ResponseWriter, body io.ReadCloser) io.ReadCloser {
 		return http.MaxBytesReader(w, body, 300)
 	}
-	padded := func(n int) []byte { return resultCall().with("padding", strings.Repeat("x", n)).bytes() }
-	validate, result, long := validateCall().bytes(), padded(1000), padded(1<<20)
+	padded := func(n int) []byte { return resultCall().with("padding", strings.Repeat("x", n)).bytes(t) }
+	validate, result, long := validateCall().bytes(t), padded(1000), padded(1<<20)
 	compressed := signed(t, validate)
 	compressed["content-encoding"] = []string{"gzip"}
 	token := []string{"Bearer a", "Bearer b"}
@@ -1034,14 +1042,14 @@ func TestTheLogNamesTheCause(t *testing.T) {
 	s := newStudio(t)
 	header := signed(t, []byte("another body"))
 	header["content-encoding"] = []string{"Identity"}
-	s.call(t, http.MethodPost, ramp.PathValidate, header, validateCall().bytes())
+	s.call(t, http.MethodPost, ramp.PathValidate, header, validateCall().bytes(t))
 	assert.Contains(t, s.log.String(), "it was made for another body or with another key")
 	assert.NotContains(t, s.log.String(), "Content-Encoding", "which changes nothing here")
 
 	s = newStudio(t)
 	for options, want := range map[string]int{`{}`: 0, `null`: 0, `{"vip":1}`: 1, `[7]`: 1, `""`: 1} {
 		s.log.Reset()
-		s.post(t, ramp.PathValidate, validateCall().with("intent.target_candidate", json.RawMessage(options)).bytes())
+		s.post(t, ramp.PathValidate, validateCall().with("intent.target_candidate", json.RawMessage(options)).bytes(t))
 		assert.Equal(t, want, strings.Count(s.log.String(), `"target_candidate":true`), options)
 		assert.Equal(t, want, strings.Count(s.log.String(), `"level":"WARN"`), options)
 		rest, _, _ := strings.Cut(s.log.String(), `"order":`)
@@ -1070,7 +1078,7 @@ func TestHeadersThatNetHTTPDoesNotMake(t *testing.T) {
 	assert.Equal(t, "alice token-1", session.ID+" "+session.Token.Reveal())
 
 	handler := newHandler(t, ramp.HandlerConfig{})
-	body := resultCall().bytes()
+	body := resultCall().bytes(t)
 	signature := testKey(t).Sign(body)
 	assert.Equal(t, 200,
 		toResult(handler)(t.Context(), http.Header{"X-HMAC-SIGNATURE": {" " + strings.ToUpper(signature) + "\t"}},
@@ -1238,7 +1246,7 @@ func mayBeResult(header http.Header) bool {
 // Whoever calls the result endpoint, and however, an answer is a confirmation, a
 // decision of the game, or one after which the service delivers again.
 func FuzzAnswersToResults(f *testing.F) {
-	right := resultCall().bytes()
+	right := resultCall().bytes(f)
 	f.Add("POST", "/api/result", "Content-Length", "7", right, testKey(f).Sign(right), byte(0))
 	f.Add("POST", "/ramp/api/RESULT//", "x-hmac-signature", "ab", right, "", byte(1))
 	f.Add("GET", "/result", "X-Dapp-Sessionid", "\xff", []byte("[]"), "0x", byte(2))

@@ -147,10 +147,10 @@ func TestASideOfAnIntentIsBounded(t *testing.T) {
 		"intent.from[0].amount must be a number, not a string")
 
 	// Checking is bounded as reading is.
-	intent := mintIntent()
-	intent.From = slices.Repeat(assets(ramp.TypeAsset, "gold 0"), 1000)
-	intent.To = slices.Repeat(assets(ramp.TypeERC20, testToken+" 0"), 1000)
-	_, err = effectOf(intent, "")
+	intent := mintIntent(t)
+	intent.From = slices.Repeat(assets(t, ramp.TypeAsset, "gold 0"), 1000)
+	intent.To = slices.Repeat(assets(t, ramp.TypeERC20, testToken+" 0"), 1000)
+	_, err = effectOf(t, intent, "")
 	assert.Len(t, as[*ramp.InvalidError](t, err).Fields, 1000)
 }
 
@@ -229,7 +229,7 @@ func TestUnmarshalJSONRejectsWhatIsNoJSON(t *testing.T) {
 func TestATextThatIsNoJSONLeavesTheOldValue(t *testing.T) {
 	racedetector.Skip(t)
 	result, validate := golden(t, "6-result-mint.json"), golden(t, "2.5-validate-mint.json")
-	receipt, intent := must.Get(ramp.ParseResult(result))(t).Receipt.Raw, must.Get(json.Marshal(mintIntent()))(t)
+	receipt, intent := must.Get(ramp.ParseResult(result))(t).Receipt.Raw, must.Get(json.Marshal(mintIntent(t)))(t)
 	block := `{"number":"0x1","transactions":[` + feeDelegated + `]}`
 	for into, text := range map[json.Unmarshaler]string{
 		new(ramp.Amount): "12.5", new(ramp.Quantity): `"0x12"`, new(ramp.Asset): `{"id":"gold","balance":"1"}`,
@@ -259,7 +259,7 @@ func TestReadingReplacesTheWholeValue(t *testing.T) {
 		return into
 	}
 	result := golden(t, "6-result-mint.json")
-	receipt, intent := must.Get(ramp.ParseResult(result))(t).Receipt.Raw, must.Get(json.Marshal(mintIntent()))(t)
+	receipt, intent := must.Get(ramp.ParseResult(result))(t).Receipt.Raw, must.Get(json.Marshal(mintIntent(t)))(t)
 	for _, into := range []json.Unmarshaler{
 		used(&ramp.Receipt{From: common.Address{1}}, receipt),
 		used(&ramp.Log{Removed: true}, []byte(`{"data":"0x01"}`)), used(new(ramp.Intent), intent),

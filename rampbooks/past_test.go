@@ -21,7 +21,7 @@ var newToken = common.HexToAddress("0x70c4")
 func sellsOf(t *testing.T, store *rig.Store, n *rig.Node, sold ...rampbooks.Offer) *rig.Office {
 	t.Helper()
 	return must.Get(rig.NewOffice(rig.Config{
-		Store: store, Proof: rig.ProofOn(n.RPC(t), &rampproof.Config{AnyFailure: true}), Products: sold,
+		Store: store, Proof: rig.ProofOn(t, n.RPC(t), &rampproof.Config{AnyFailure: true}), Products: sold,
 		Now: func() time.Time { return rig.Now }, Logger: rig.Quiet,
 	}))(t)
 }

@@ -81,9 +81,10 @@ func TestAPositionIsAboutOneGame(t *testing.T) {
 	config := rampproof.Config{AnyFailure: true}
 	elsewhere := must.Get(ramp.NewRPC(ramp.RPCConfig{URL: "http://node", ChainID: 5}))(t)
 	for name, other := range map[string]rig.Config{
-		"another project": {ProjectID: "project-2", Proof: rig.ProofOn(n.RPC(t), &config)},
-		"another chain":   {Proof: rig.ProofOn(elsewhere, &config)},
-		"another network": {Proof: rig.ProofOn(n.RPC(t), &rampproof.Config{AnyFailure: true, Network: ramp.Mainnet})},
+		"another project": {ProjectID: "project-2", Proof: rig.ProofOn(t, n.RPC(t), &config)},
+		"another chain":   {Proof: rig.ProofOn(t, elsewhere, &config)},
+		"another network": {Proof: rig.ProofOn(t, n.RPC(t),
+			&rampproof.Config{AnyFailure: true, Network: ramp.Mainnet})},
 	} {
 		other.Store, other.Products, other.Logger = store, rampbooks.Always(rig.Product, added), rig.Quiet
 		orders := must.Get(rig.NewOffice(other))(t)
@@ -114,7 +115,7 @@ func TestOneProcessKeepsThePosition(t *testing.T) {
 
 		var log bytes.Buffer
 		config := rampproof.Config{AnyFailure: true}
-		second := must.Get(rig.NewOffice(rig.Config{Store: s.Store, Proof: rig.ProofOn(s.Chain, &config),
+		second := must.Get(rig.NewOffice(rig.Config{Store: s.Store, Proof: rig.ProofOn(t, s.Chain, &config),
 			Products: rampbooks.Always(rig.Product), Now: s.Service.Now,
 			Logger: slog.New(slog.NewJSONHandler(&log, nil))}))(t)
 		ctx, cancel := context.WithCancel(t.Context())

@@ -411,7 +411,7 @@ func TestReconcileWaitsForResultsAndFinalBlocks(t *testing.T) {
 	before := s.Books(t, s.Begin, s.Service.Now().Add(-time.Hour))
 	assert.Empty(t, before.Findings)
 	strict, err := rig.NewOffice(rig.Config{Store: s.Store,
-		Proof:    rig.ProofOn(s.Chain, &rampproof.Config{AnyFailure: true, Confirmations: 2000}),
+		Proof:    rig.ProofOn(t, s.Chain, &rampproof.Config{AnyFailure: true, Confirmations: 2000}),
 		Products: rampbooks.Always(rig.Product)})
 	require.NoError(t, err)
 	final := must.Get(strict.Reconcile(t.Context(), s.Begin, time.Time{}))(t)
@@ -838,7 +838,7 @@ func TestBooksThatStandStillSaySo(t *testing.T) {
 	assert.ErrorContains(t, err, "the books stand still: the newest block that is final")
 	var log bytes.Buffer
 	logs := must.Get(rig.NewOffice(rig.Config{
-		Store: store, Proof: rig.ProofOn(n.RPC(t), &rampproof.Config{AnyFailure: true}),
+		Store: store, Proof: rig.ProofOn(t, n.RPC(t), &rampproof.Config{AnyFailure: true}),
 		Products: rampbooks.Always(rig.Product),
 		Now:      func() time.Time { return rig.Now }, Logger: slog.New(slog.NewJSONHandler(&log, nil)),
 	}))(t)

@@ -22,8 +22,8 @@ import (
 // confirm confirms a result for the order of its intent, on a chain with a receipt.
 func confirm(t *testing.T, result, is object) error {
 	t.Helper()
-	r := must.Get(ramp.ParseResult(result.bytes()))(t)
-	c := &chain{receipt: string(is.bytes()), head: 10, block: map[uint64]string{10: blockA}}
+	r := must.Get(ramp.ParseResult(result.bytes(t)))(t)
+	c := &chain{receipt: string(is.bytes(t)), head: 10, block: map[uint64]string{10: blockA}}
 	order := stored(t, burnIntent())
 	if r.Intent.Type == ramp.Assemble {
 		order = stored(t, mintIntent())
@@ -180,8 +180,8 @@ func TestTheTokensOfTheStoredOrderMustMove(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ends := func(receipt object) error {
-				r := must.Get(ramp.ParseResult(body.bytes()))(t)
-				c, store := &chain{receipt: string(receipt.bytes())}, &keeper{order: stored(t, burnIntent())}
+				r := must.Get(ramp.ParseResult(body.bytes(t)))(t)
+				c, store := &chain{receipt: string(receipt.bytes(t))}, &keeper{order: stored(t, burnIntent())}
 				next, err := rampproof.Confirmed(c.client(t), 0).Confirm(t.Context(), store, r,
 					ramp.Finish(r, time.Now()))
 				require.NoError(t, err)
@@ -235,9 +235,9 @@ func TestOnlyAConfirmedResultEndsItsOrder(t *testing.T) {
 		cause  string // in the log
 	}{
 		"confirmed": {func(*chain) {}, 200, ""},
-		"a lie": {func(c *chain) { c.receipt = string(onChain().with("status", "0x0").bytes()) }, 500,
+		"a lie": {func(c *chain) { c.receipt = string(onChain().with("status", "0x0").bytes(t)) }, 500,
 			"receipt.status"},
-		"another branch": {func(c *chain) { c.receipt = string(onChain().with("blockHash", blockB).bytes()) }, 500,
+		"another branch": {func(c *chain) { c.receipt = string(onChain().with("blockHash", blockB).bytes(t)) }, 500,
 			"block 10, which contained the transaction, was replaced"},
 		"made up": {func(c *chain) { c.receipt = "null" }, 500, "the node's chain ID is 1112"},
 		"another network": {func(c *chain) { c.say = map[string]string{"eth_chainId": `"result":"0x1"`} }, 500,
@@ -249,13 +249,13 @@ func TestOnlyAConfirmedResultEndsItsOrder(t *testing.T) {
 		"the chain being wrong": {func(c *chain) { c.receipt = `"text"` }, 500, "cannot decode the result"},
 	} {
 		inBubble(t, name, func(t *testing.T) {
-			c := &chain{receipt: string(onChain().bytes()), head: 11, block: map[uint64]string{10: blockA}}
+			c := &chain{receipt: string(onChain().bytes(t)), head: 11, block: map[uint64]string{10: blockA}}
 			test.change(c)
 			store := &keeper{order: stored(t, burnIntent())}
 			config := configWith(t, rampproof.Confirmed(c.client(t), 2), nil)
 			config.Store = store
 			handler := must.Get(ramp.NewHandler(config))(t)
-			body := webhookResult().bytes()
+			body := webhookResult().bytes(t)
 			start := time.Now()
 			reply := handler.Answer(t.Context(), http.MethodPost, ramp.PathResult, signed(t, body), body)
 			assert.Equal(t, test.status, reply.Status)

@@ -1,7 +1,6 @@
 package rampproof_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -64,12 +63,7 @@ func (o object) without(path string) object {
 }
 
 func (o object) change(path string, change func(map[string]any, string)) object {
-	var copied map[string]any
-	decoder := json.NewDecoder(bytes.NewReader(o.bytes()))
-	decoder.UseNumber()
-	if err := decoder.Decode(&copied); err != nil {
-		panic(err)
-	}
+	copied := clone(map[string]any(o)).(map[string]any)
 	var at any = copied
 	names := strings.Split(path, ".")
 	for _, name := range names[:len(names)-1] {
@@ -84,7 +78,26 @@ func (o object) change(path string, change func(map[string]any, string)) object 
 	return copied
 }
 
-func (o object) bytes() []byte { return ramp.Must(json.Marshal(o)) }
+// clone copies what a path may lead through.
+func clone(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		copied := make(map[string]any, len(value))
+		for name, field := range value {
+			copied[name] = clone(field)
+		}
+		return copied
+	case []any:
+		copied := slices.Clone(value)
+		for i, element := range copied {
+			copied[i] = clone(element)
+		}
+		return copied
+	}
+	return value
+}
+
+func (o object) bytes(t testing.TB) []byte { return must.Get(json.Marshal(o))(t) }
 
 func side(kind, id string, amount any) []any {
 	return []any{map[string]any{"type": kind, "id": id, "amount": amount}}
@@ -127,7 +140,7 @@ func webhookResult() object {
 func stored(t testing.TB, intent map[string]any) *ramp.Order {
 	call := object{"user_sig": "0xaa55", "user_address": testWallet, "project_id": "project-1",
 		"digest": testTopic, "uuid": testUUID, "intent": intent}
-	request := must.Get(ramp.ParseValidate(call.bytes()))(t)
+	request := must.Get(ramp.ParseValidate(call.bytes(t)))(t)
 	accept := ramp.Accept(ramp.Session{ID: "session-1"}, request, time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC))
 	order := must.Get(accept(nil))(t).Order
 	return &order
@@ -225,7 +238,7 @@ func (c *chain) answer(method string, params []json.RawMessage) string {
 	case "eth_getBlockByNumber":
 		var number ramp.Quantity
 		if err := json.Unmarshal(params[0], &number); err != nil {
-			panic(err)
+			return fmt.Sprintf(`"error":{"code":-32602,"message":%q}`, err.Error())
 		}
 		n, _ := number.Uint64()
 		if hash, ok := c.block[n]; ok {

@@ -102,12 +102,12 @@ func TestAProofIsOfTheNetworkAndTheFeesOfTheTerms(t *testing.T) {
 
 // An order of the other network is not that of the node, whatever the terms say.
 func TestAProofEndsNoOrderOfTheOtherNetwork(t *testing.T) {
-	c := &chain{receipt: string(onChain().bytes())}
+	c := &chain{receipt: string(onChain().bytes(t))}
 	proof := must.Get(rampproof.New(rampproof.Config{Network: ramp.Testnet, Chain: c.client(t), AnyFailure: true}))(t)
 	order := stored(t, burnIntent())
 	order.Network = ramp.Mainnet
 	store := &keeper{order: order}
-	r := must.Get(ramp.ParseResult(webhookResult().bytes()))(t)
+	r := must.Get(ramp.ParseResult(webhookResult().bytes(t)))(t)
 	next, err := proof.Confirm(t.Context(), store, r, ramp.Finish(r, time.Now()))
 	require.NoError(t, err)
 	_, err = store.Update(t.Context(), r.UUID, next)
@@ -202,13 +202,13 @@ func TestDecimalsAreAskedOfTheContract(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			units := must.Get(ramp.NewAmount(tt.units).Int())(t)
 			receipt := burned.with("logs.0.data", common.BigToHash(units).Hex())
-			c := &chain{receipt: string(receipt.bytes()), transaction: string(sent.bytes()),
+			c := &chain{receipt: string(receipt.bytes(t)), transaction: string(sent.bytes(t)),
 				say: map[string]string{"eth_call": tt.says}}
 			proof := must.Get(rampproof.New(rampproof.Config{Network: ramp.Testnet, Chain: c.client(t),
 				Payers: []common.Address{payer}, Decimals: tt.configured}))(t)
 			for range 2 {
 				store := &keeper{order: stored(t, burnIntent())}
-				r := must.Get(ramp.ParseResult(webhookResult().without("receipt.logs").bytes()))(t)
+				r := must.Get(ramp.ParseResult(webhookResult().without("receipt.logs").bytes(t)))(t)
 				next, err := proof.Confirm(t.Context(), store, r, ramp.Finish(r, time.Now()))
 				require.NoError(t, err)
 				step, err := store.Update(t.Context(), r.UUID, next)
@@ -314,7 +314,7 @@ func TestAProofNeedsALedger(t *testing.T) {
 	store := struct{ ramp.Store }{new(ramp.MemoryStore)}
 	proof := must.Get(rampproof.New(rampproof.Config{Chain: (&chain{}).client(t), Network: ramp.Testnet,
 		AnyFailure: true}))(t)
-	result := must.Get(ramp.ParseResult(webhookResult().bytes()))(t)
+	result := must.Get(ramp.ParseResult(webhookResult().bytes(t)))(t)
 	_, err := proof.Confirm(t.Context(), store, result, ramp.Finish(result, time.Now()))
 	assert.ErrorContains(t, err, "the store must be a rampproof.OrderFinder")
 

@@ -59,7 +59,7 @@ func TestEveryFieldOfAnOrderHasAColumn(t *testing.T) {
 // What the schemas create is what columns and indexes say, and each later version has its migrations.
 func TestTheSchemasHaveTheColumns(t *testing.T) {
 	column := regexp.MustCompile(`(?m)^ {4}([a-z_]+) `)
-	for _, dialect := range withSchema() {
+	for _, dialect := range withSchema(t) {
 		schema := dialect.Schema()
 		_, table, _ := strings.Cut(schema, "CREATE TABLE IF NOT EXISTS ramp_orders (")
 		table, _, _ = strings.Cut(table, "\n)")
@@ -83,12 +83,12 @@ func TestTheSchemasHaveTheColumns(t *testing.T) {
 	}
 	// Nothing else is in the directory: a file without its row would never be missed by Check.
 	files := must.Get(fs.Glob(schemas, "schema/*"))(t)
-	assert.Len(t, files, len(withSchema())*newest(), "rampsql/schema: a file of each dialect for each version")
+	assert.Len(t, files, len(withSchema(t))*newest(), "rampsql/schema: a file of each dialect for each version")
 }
 
 // withSchema returns the dialects that have a schema.
-func withSchema() (dialects []Dialect) {
-	for _, file := range ramp.Must(fs.Glob(schemas, "schema/*.sql")) {
+func withSchema(t *testing.T) (dialects []Dialect) {
+	for _, file := range must.Get(fs.Glob(schemas, "schema/*.sql"))(t) {
 		name := strings.TrimSuffix(strings.TrimPrefix(file, "schema/"), ".sql")
 		if !strings.Contains(name, "-") {
 			dialects = append(dialects, Dialect(name))
@@ -135,7 +135,7 @@ func TestTheVersionIsThatOfWhatIsThere(t *testing.T) {
 		}
 		assert.Equal(t, version, has.version())
 	}
-	for _, dialect := range withSchema() {
+	for _, dialect := range withSchema(t) {
 		assert.Len(t, dialect.Migrations(1), newest()-1)
 		assert.Equal(t, []string{dialect.Schema()}, dialect.Migrations(0))
 	}

@@ -17,7 +17,7 @@ import (
 // An order with a loss, one that is right, and a validate call that failed: the page, the API, the
 // command and the test count the same.
 func TestWhatNeedsAttentionIsOneNumber(t *testing.T) {
-	command := buildCommand()
+	command := must.Get(buildCommand())(t)
 	v := newVault()
 	v.result = func(v *vault, s ramp.Session, r *ramp.Result) error {
 		if v.orders[r.UUID].request.Intent.From[0].Amount.String() == "7" {

@@ -181,7 +181,6 @@ func (j *judged) Cleanup(do func()) { j.cleanup = append(j.cleanup, do) }
 func (j *judged) Failed() bool      { return j.failed }
 func (j *judged) Log(args ...any)   { fmt.Fprintln(&j.said, args...) }
 func (j *judged) Error(args ...any) { j.failed = true; j.Log(args...) }
-func (j *judged) Fatal(args ...any) { panic(fmt.Sprint(args...)) }
 
 // end ends the test, and returns whether it failed and what it logged.
 func (j *judged) end() (failed bool, said string) {
@@ -236,14 +235,15 @@ func (v *vault) shift(player string, m moved) {
 }
 
 // forgeable lets a game act on forged calls of a path, although it rejects them.
-func forgeable(path string) func(http.Handler) http.Handler {
+func forgeable(t *testing.T, path string) func(http.Handler) http.Handler {
+	key := wayKey(t)
 	return func(inner http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)
 			r.Body = io.NopCloser(bytes.NewReader(body))
 			if r.URL.Path == path && r.Header.Get("X-Hmac-Signature") == "" {
 				again := r.Clone(r.Context())
-				again.Header.Set("X-Hmac-Signature", wayKey().Sign(body))
+				again.Header.Set("X-Hmac-Signature", key.Sign(body))
 				w.WriteHeader(http.StatusUnauthorized)
 				w = &discard{header: http.Header{}}
 				r = again
@@ -361,10 +361,10 @@ func TestTheBooksCatchEveryLoss(t *testing.T) {
 		{name: "another order under the UUID is rejected, but taken", validate: calls{take},
 			faults: faults{ramptest.ValidateOtherAmount()},
 			want:   "the game must move nothing"},
-		{name: "a forged validate is rejected, but taken", wrap: forgeable(ramp.PathValidate),
+		{name: "a forged validate is rejected, but taken", wrap: forgeable(t, ramp.PathValidate),
 			faults: faults{ramptest.MissingHMAC(ramptest.OnValidate)},
 			want:   "got a forged validate: the game must move nothing"},
-		{name: "a forged result is rejected, but given back", wrap: forgeable(ramp.PathResult),
+		{name: "a forged result is rejected, but given back", wrap: forgeable(t, ramp.PathResult),
 			faults: faults{fails, ramptest.MissingHMAC(ramptest.OnResult)},
 			want:   "got a forged result: the game must move nothing"},
 	} {

@@ -161,7 +161,7 @@ func ExampleService_SetHandler() {
 // exampleService returns a service with a correct game, and a function that mints.
 func exampleService() (*ramptest.Service, func(...ramptest.Fault) *ramptest.PlacedOrder) {
 	ctx := context.Background()
-	key, signer := wayKey(), ramp.Must(ramp.NewKeySigner(validatorKey))
+	key, signer := ramp.Must(ramp.TextKey(keyText)), ramp.Must(ramp.NewKeySigner(validatorKey))
 	game := &purse{gold: 1000}
 	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Players: game, Store: &ramp.MemoryStore{Apply: game.Apply},
 		Terms: anyTerms, Key: key, Signer: signer}))

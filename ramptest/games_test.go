@@ -150,6 +150,7 @@ type assets = map[string]int64
 type server struct {
 	sync.Mutex
 	*kind
+	t       testing.TB
 	key     ramp.HMACKey
 	signer  *ramp.Signer
 	service *ramptest.Service
@@ -164,6 +165,8 @@ type server struct {
 
 // booking is what a server keeps of an order.
 type booking struct {
+	t testing.TB
+
 	id, session, player, wallet, digest, block string
 
 	mint, ended bool
@@ -179,14 +182,23 @@ func (s *server) move(player string, items []ramp.AssetAmount, sign int64) {
 		s.balance[player] = assets{}
 	}
 	for _, a := range items {
-		s.balance[player][a.ID] += sign * ramp.Must(a.Amount.Int64())
+		s.balance[player][a.ID] += sign * units(s.t, a)
 	}
+}
+
+// units returns the amount of an asset. It may be called on any goroutine.
+func units(t testing.TB, a ramp.AssetAmount) int64 {
+	n, err := a.Amount.Int64()
+	if err != nil {
+		t.Errorf("%s: %v", a.ID, err)
+	}
+	return n
 }
 
 // affords returns the rejection of a mint of more than the player owns.
 func (s *server) affords(o *booking) (rejection string) {
 	for _, a := range o.items {
-		if o.mint && s.balance[o.player][a.ID] < ramp.Must(a.Amount.Int64()) {
+		if o.mint && s.balance[o.player][a.ID] < units(s.t, a) {
 			return "INVALID_BALANCE"
 		}
 	}
@@ -311,13 +323,20 @@ func (s *server) validate(w http.ResponseWriter, r *http.Request, session string
 		refuses(w, http.StatusOK, rejection)
 		return
 	}
-	signature := ramp.Must(s.signer.Sign(r.Context(), asked.Digest))
+	signature, err := s.signer.Sign(r.Context(), asked.Digest)
+	if err != nil {
+		s.t.Errorf("the validator does not sign: %v", err)
+	}
 	succeeds(w, ramp.Approval{UserSig: asked.UserSig, ValidatorSig: signature})
 }
 
 func (s *server) book(r *ramp.ValidateRequest, session string) *booking {
-	o := &booking{id: r.UUID.String(), session: session, player: s.players[session], wallet: r.UserAddress,
-		digest: r.Digest.String(), mint: ramp.Must(r.Intent.Direction()) == ramp.Mint,
+	direction, err := r.Intent.Direction()
+	if err != nil {
+		s.t.Errorf("an approved intent: %v", err)
+	}
+	o := &booking{t: s.t, id: r.UUID.String(), session: session, player: s.players[session], wallet: r.UserAddress,
+		digest: r.Digest.String(), mint: direction == ramp.Mint,
 		before: maps.Clone(s.balance[s.players[session]]), at: s.service.Now()}
 	side := r.Intent.To
 	if o.mint {
@@ -376,7 +395,7 @@ func (k *kind) played(t *testing.T, books func(*ramptest.Config), second bool, f
 func (k *kind) play(t *testing.T, test *judged, books func(*ramptest.Config), second bool,
 	faults []ramptest.Fault) (bool, string) {
 	start := func() assets { return assets{"item_gold": 1000, "item_gem": 50} }
-	s := &server{kind: k, key: must.Get(ramp.TextKey("key of the console"))(t), signer: must.Get(ramp.NewKeySigner(
+	s := &server{kind: k, t: t, key: wayKey(t), signer: must.Get(ramp.NewKeySigner(
 		"0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"))(t),
 		orders: map[string]*booking{}, count: assets{}, mail: map[string]assets{},
 		players: map[string]string{"alice-1": "alice", "alice-2": "alice", "bob-1": "bob"},
@@ -531,7 +550,7 @@ func gives(items func(o *booking) []ramp.AssetAmount) func(*server, *booking, bo
 func (o *booking) scaled(change func(int64) int64) []ramp.AssetAmount {
 	items := slices.Clone(o.items)
 	for i, a := range items {
-		items[i].Amount = ramp.NewAmount(change(ramp.Must(a.Amount.Int64())))
+		items[i].Amount = ramp.NewAmount(change(units(o.t, a)))
 	}
 	return items
 }
@@ -539,4 +558,4 @@ func (o *booking) scaled(change func(int64) int64) []ramp.AssetAmount {
 func eightTenths(n int64) int64 { return n * 8 / 10 }
 
 // amount is how much of its first asset an order is about.
-func (o *booking) amount() int64 { return ramp.Must(o.items[0].Amount.Int64()) }
+func (o *booking) amount() int64 { return units(o.t, o.items[0]) }

@@ -24,6 +24,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/internal/test/ownledger"
 	"github.com/token-ramp/ramp-go/internal/test/racedetector"
 	"github.com/token-ramp/ramp-go/ramptest"
@@ -264,13 +265,18 @@ func (t *tally) String() string {
 // wallets are those of sessions. The games share them, because a key is a tenth of a game.
 var wallets sync.Map
 
-func walletOf(s ramp.Session) *ramp.Signer {
-	known, ok := wallets.Load(s.ID)
-	if !ok {
-		known, _ = wallets.LoadOrStore(s.ID,
-			ramp.Must(ramp.NewKeySigner(fmt.Sprintf("0x%x", sha256.Sum256([]byte(s.ID))))))
+func walletsOf(t testing.TB) func(ramp.Session) *ramp.Signer {
+	return func(s ramp.Session) *ramp.Signer {
+		known, ok := wallets.Load(s.ID)
+		if !ok {
+			signer, err := ramp.NewKeySigner(fmt.Sprintf("0x%x", sha256.Sum256([]byte(s.ID))))
+			if err != nil {
+				t.Errorf("the wallet of session %s: %v", s.ID, err)
+			}
+			known, _ = wallets.LoadOrStore(s.ID, signer)
+		}
+		return known.(*ramp.Signer)
 	}
-	return known.(*ramp.Signer)
 }
 
 // play plays a game, adds to the tally, and returns what contradicts the ledger.
@@ -281,12 +287,12 @@ func (m mode) play(t *testing.T, seed uint64, sum *tally) (problems []string) {
 		hold:    m.hold, late: m.late, random: random}
 	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	require.NoError(t, err)
-	handler := ownledger.Handler(ramp.HandlerConfig{Terms: anyTerms, Key: wayKey(), Signer: signer,
-		Logger: ramptest.Logger(t)}, b)
+	handler := must.Get(ownledger.Handler(ramp.HandlerConfig{Terms: anyTerms, Key: wayKey(t), Signer: signer,
+		Logger: ramptest.Logger(t)}, b))(t)
 	test := &judged{TB: t}
-	service := ramptest.Start(test, ramptest.Config{PerOrder: true, Key: wayKey(), Validator: signer.Address(),
-		Wallet: walletOf, Handler: b.serve(handler), NoThief: true})
-	client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: wayKey(), HTTPClient: service.Client(),
+	service := ramptest.Start(test, ramptest.Config{PerOrder: true, Key: wayKey(t), Validator: signer.Address(),
+		Wallet: walletsOf(t), Handler: b.serve(handler), NoThief: true})
+	client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: wayKey(t), HTTPClient: service.Client(),
 		Retries: -1})
 	require.NoError(t, err)
 
@@ -353,7 +359,8 @@ func (m mode) play(t *testing.T, seed uint64, sum *tally) (problems []string) {
 			asked.Intent.Materials, asked.Intent.Outputs = item, item
 			started, err := client.Initialize(t.Context(), asked)
 			if err != nil {
-				panic(err)
+				t.Error(err)
+				return
 			}
 			b.mu.Lock()
 			b.entries[started.UUID] = e

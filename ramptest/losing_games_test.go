@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
@@ -586,7 +587,11 @@ func cachesResults(s *server, h http.Handler) http.Handler {
 			h.ServeHTTP(w, r)
 			return
 		}
-		body := string(ramp.Must(io.ReadAll(r.Body)))
+		text, err := io.ReadAll(r.Body)
+		if err != nil {
+			s.t.Errorf("a result is not read: %v", err)
+		}
+		body := string(text)
 		r.Body = io.NopCloser(strings.NewReader(body))
 		seen := false
 		s.does(func() { seen, s.count[body] = s.count[body] > 0, 1 })
@@ -630,14 +635,13 @@ func (s *server) store(apply func(*server, ramp.Step) error) ramp.Store {
 }
 
 func (s *server) handler(store ramp.Store) http.Handler {
-	return ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Players: playersOf{s}, Store: store, Key: s.key,
-		Signer: s.signer, Terms: ramp.Must(ramp.NewTerms(ramp.TermsConfig{Any: true})),
-		Logger: slog.New(slog.DiscardHandler)}))
+	return must.Get(ramp.NewHandler(ramp.HandlerConfig{Players: playersOf{s}, Store: store, Key: s.key,
+		Signer: s.signer, Terms: anyTerms, Logger: slog.New(slog.DiscardHandler)}))(s.t)
 }
 
 // apply does what a right Apply does.
 func apply(s *server, step ramp.Step) error {
-	o := &booking{player: s.players[step.Order.SessionID], items: step.Effect.Assets,
+	o := &booking{t: s.t, player: s.players[step.Order.SessionID], items: step.Effect.Assets,
 		mint: step.Effect.Kind == ramp.Take}
 	if rejection := s.take(o); rejection != "" {
 		return ramp.Reject(ramp.Code(rejection))

@@ -141,8 +141,8 @@ func newCounter(t testing.TB, options ...func(*ramptest.Config)) *counter {
 func newCounterOf(t testing.TB, game ownledger.Game, options ...func(*ramptest.Config)) *counter {
 	t.Helper()
 	key, signer := console(t)
-	handler := ownledger.Handler(ramp.HandlerConfig{Terms: anyTerms, Key: key, Signer: signer,
-		Logger: ramptest.Logger(t)}, game)
+	handler := must.Get(ownledger.Handler(ramp.HandlerConfig{Terms: anyTerms, Key: key, Signer: signer,
+		Logger: ramptest.Logger(t)}, game))(t)
 	c := &counter{session: session1, key: key, handler: handler, validator: signer.Address()}
 	config := ramptest.Config{PerOrder: true, Key: c.key, Validator: c.validator, Handler: c.handler,
 		Standalone: ramptest.Standalone{Pages: pages.New()}, NoThief: true} // most of these games accept everybody
@@ -159,7 +159,7 @@ const validatorKey = "0x1234567890abcdef1234567890abcdef1234567890abcdef12345678
 
 // console returns what the console and the game know.
 func console(t testing.TB) (ramp.HMACKey, *ramp.Signer) {
-	return wayKey(), must.Get(ramp.NewKeySigner(validatorKey))(t)
+	return wayKey(t), must.Get(ramp.NewKeySigner(validatorKey))(t)
 }
 
 // clientOf and nodeOf return clients of a service, and of its testnet.

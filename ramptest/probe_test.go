@@ -23,11 +23,12 @@ func TestTheFirstPageTriesTheGame(t *testing.T) {
 		unclear = ", for a wrong signature as for that of the emulator. The first order shows more."
 		unseen  = "– Same HMAC key not seen yet "
 	)
+	key := wayKey(t)
 	rejecting := func(status int, right, wrong string) http.Handler { // how a game without package ramp answers
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)
 			code := right
-			if wayKey().Verify(body, r.Header.Get(ramp.HeaderHMAC)) != nil {
+			if key.Verify(body, r.Header.Get(ramp.HeaderHMAC)) != nil {
 				code = wrong
 			}
 			w.WriteHeader(status)

@@ -273,9 +273,9 @@ func TestEveryReadingOfTheInterfaceCanBePlayed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := newCounter(t, test.change, func(config *ramptest.Config) {
 				_, signer := console(t)
-				config.Handler = ownledger.Handler(
+				config.Handler = must.Get(ownledger.Handler(
 					ramp.HandlerConfig{Logger: ramptest.Logger(t), Terms: anyTerms, Key: config.Key, Signer: signer},
-					newShop())
+					newShop()))(t)
 			})
 			c.client = clientOf(t, c.service, c.config.Key)
 			started, err := c.client.Initialize(t.Context(), request())

@@ -445,7 +445,7 @@ func mails(s *server, o *booking, ok bool) {
 		s.mail[o.player] = assets{}
 	}
 	for _, a := range o.items {
-		s.mail[o.player][a.ID] += ramp.Must(a.Amount.Int64())
+		s.mail[o.player][a.ID] += units(s.t, a)
 	}
 }
 

@@ -47,7 +47,9 @@ type studio struct {
 	steps   []ramp.Step // that were applied
 }
 
-func wayKey() ramp.HMACKey { return ramp.Must(ramp.TextKey("key of the console")) }
+func wayKey(t testing.TB) ramp.HMACKey { return must.Get(ramp.TextKey(keyText))(t) }
+
+const keyText = "key of the console"
 
 func (s *studio) Authenticate(_ context.Context, session ramp.Session) error {
 	s.mu.Lock()
@@ -194,7 +196,7 @@ func instead(path string, lets bool, statuses ...int) func(http.Handler) http.Ha
 // The whole way of a loss: from a studio's server to its test, which asserts nothing and must
 // fail, and to the other places where somebody looks. Every one of these was green once.
 func TestATestFailsIfAnythingIsLost(t *testing.T) {
-	command := buildCommand()
+	command := must.Get(buildCommand())(t)
 	fails := []ramptest.Fault{ramptest.TransactionFails()}
 	decimals := func(n int) func(*ramptest.Service) *rampproof.Config {
 		return func(s *ramptest.Service) *rampproof.Config {
@@ -289,7 +291,7 @@ func TestATestFailsIfAnythingIsLost(t *testing.T) {
 
 // What is no loss does not fail a test.
 func TestATestIsGreenIfNothingIsLost(t *testing.T) {
-	command := buildCommand()
+	command := must.Get(buildCommand())(t)
 	fails := ramptest.TransactionFails()
 	placed := func(place func(*ramptest.Service) placer, pass time.Duration,
 		faults ...ramptest.Fault) func(*testing.T, *studio) {
@@ -430,20 +432,25 @@ func TestRightToLeftIdentifiersAreIsolated(t *testing.T) {
 	assert.Contains(t, said, isolated)
 }
 
-// commandFolder is where buildCommand builds the command once, which the places below include.
-var commandFolder = ramp.Must(os.MkdirTemp("", "ramp"))
+// commandFolder has the command that buildCommand builds once, which the places below include.
+var commandFolder string
 
-var buildCommand = sync.OnceValue(func() string {
-	binary := filepath.Join(commandFolder, "ramp")
-	if out, err := exec.Command("go", "build", "-o", binary, "../cmd/ramp").CombinedOutput(); err != nil {
-		panic(string(out))
+var buildCommand = sync.OnceValues(func() (binary string, err error) {
+	if commandFolder, err = os.MkdirTemp("", "ramp"); err != nil {
+		return "", err
 	}
-	return binary
+	binary = filepath.Join(commandFolder, "ramp")
+	if out, err := exec.Command("go", "build", "-o", binary, "../cmd/ramp").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the command: %w\n%s", err, out)
+	}
+	return binary, nil
 })
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	_ = os.RemoveAll(commandFolder)
+	if commandFolder != "" {
+		_ = os.RemoveAll(commandFolder)
+	}
 	os.Exit(code)
 }
 

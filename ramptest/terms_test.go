@@ -40,7 +40,7 @@ func sells(t *testing.T, others *ramp.Terms) *studio {
 		p.Contracts = []common.Address{common.HexToAddress(token), common.HexToAddress(swordToken)}
 		return p
 	}, nil)
-	s.client = must.Get(ramp.NewClient(ramp.ClientConfig{URL: s.service.URL(), Key: wayKey(), Terms: terms,
+	s.client = must.Get(ramp.NewClient(ramp.ClientConfig{URL: s.service.URL(), Key: wayKey(t), Terms: terms,
 		HTTPClient: s.service.Client()}))(t)
 	t.Cleanup(func() {
 		failed, said := s.test.end()
@@ -52,7 +52,10 @@ func sells(t *testing.T, others *ramp.Terms) *studio {
 // sell mints or burns n tokens of a product.
 func (s *studio) sell(ctx context.Context, by placer, product string, n int64,
 	faults ...ramptest.Fault) (*ramptest.PlacedOrder, error) {
-	started := ramp.Must(s.client.Initialize(context.WithoutCancel(ctx), ramp.InitializeRequest{Product: product}))
+	started, err := s.client.Initialize(context.WithoutCancel(ctx), ramp.InitializeRequest{Product: product})
+	if err != nil {
+		return nil, err
+	}
 	return by(ctx, started.UUID, session1, ramp.NewAmount(n), faults...)
 }
 

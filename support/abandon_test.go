@@ -242,7 +242,7 @@ func TestTheLogsOfAFallbackThatLiesBehindAreNotTaken(t *testing.T) {
 	reads := func() *rig.Office { // the first node again
 		chain := must.Get(ramp.NewRPC(ramp.RPCConfig{URL: first.URL, ChainID: 1112, Retries: -1,
 			FallbackURL: second.URL, Logger: rig.Quiet}))(t)
-		return must.Get(rig.NewOffice(rig.Config{Store: store, Proof: rig.ProofOn(chain, rig.Paid),
+		return must.Get(rig.NewOffice(rig.Config{Store: store, Proof: rig.ProofOn(t, chain, rig.Paid),
 			Products: rampbooks.Always(rig.Product), Now: func() time.Time { return rig.Now }, Logger: rig.Quiet}))(t)
 	}
 	const want = "the node is behind: its newest block is of 2026-11-20T02:00:00Z"

@@ -152,7 +152,7 @@ func TestWithoutAWitnessNothingIsAbsent(t *testing.T) {
 
 	a := newAbsence(t) // in a store that lists nothing
 	orders := must.Get(rig.NewOffice(rig.Config{
-		Store: a.store.Store, Proof: rig.ProofOn(a.node.RPC(t), rig.Paid), Now: func() time.Time { return rig.Now },
+		Store: a.store.Store, Proof: rig.ProofOn(t, a.node.RPC(t), rig.Paid), Now: func() time.Time { return rig.Now },
 		Logger: rig.Quiet,
 	}))(t)
 	_, err := orders.Abandon(t.Context(), a.order.UUID, alice)
@@ -196,7 +196,7 @@ func TestANodeDecidesNothingOnTheOtherNetwork(t *testing.T) {
 	}
 	_, err := rampproof.New(rampproof.Config{Chain: a.node.RPC(t), Payers: []common.Address{rig.Payer}})
 	assert.ErrorContains(t, err, "Config.Network must be mainnet or testnet")
-	proof := rig.ProofOn(a.node.RPC(t), rig.Paid)
+	proof := rig.ProofOn(t, a.node.RPC(t), rig.Paid)
 	_, err = rig.NewOffice(rig.Config{Store: a.store, Proof: proof, Network: ramp.Mainnet})
 	assert.ErrorContains(t, err, "Config.Network must be that of Proof, the testnet")
 }

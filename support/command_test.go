@@ -149,7 +149,7 @@ func TestLookingNeedsNoRightToWrite(t *testing.T) {
 	record := `{"msg":"ramp: call","uuid":"` + lost.UUID.String() + `","state":"succeeded"}`
 	require.NoError(t, os.WriteFile(log, []byte(record), 0o600))
 	looks := must.Get(rig.NewOffice(rig.Config{
-		Store: viewer{s.Store}, Proof: rig.ProofOn(s.Chain, &rampproof.Config{AnyFailure: true}),
+		Store: viewer{s.Store}, Proof: rig.ProofOn(t, s.Chain, &rampproof.Config{AnyFailure: true}),
 		Products: rampbooks.Always(rig.Product),
 		Now:      s.Service.Now, Logger: rig.Quiet,
 	}))(t)

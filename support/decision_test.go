@@ -111,7 +111,7 @@ var decisions = map[string]func(t *testing.T){
 	`one "does not prove", but abandoning fails because of it`: func(t *testing.T) {
 		d := newStudio(t)
 		d.Proof.Decimals[rig.Token] = 19 // it seems to burn a tenth of what it should
-		d.OpenOffice()
+		d.OpenOffice(t)
 		order := d.Place(t, d.Service.Burn, ramptest.ResultNever())
 		assert.Contains(t, d.Candidate(t, order).Unproven, rampproof.ErrNotProven.Error())
 		assert.Contains(t, must.Get(d.Show(t.Context(), order.UUID))(t).Text(), "\n    abandoning the order fails: ")

@@ -45,8 +45,6 @@ type forgotten struct {
 	right  ramp.Order // another's, which has ended
 }
 
-func (f *forgotten) orders() *rig.Office { return ramp.Must(rig.NewOffice(f.config)) }
-
 // newForgotten returns a game in which nothing is wrong but that a result never came.
 func newForgotten(t *testing.T, d ramp.Direction) *forgotten {
 	t.Helper()
@@ -54,7 +52,7 @@ func newForgotten(t *testing.T, d ramp.Direction) *forgotten {
 	_, f.store, f.node = rig.NewOfficeOnNode(t, 100*time.Hour, rig.Paid)
 	f.config = rig.Config{
 		Store: f.store, Products: rampbooks.Always(rig.Product), OwnsWallet: ownsWallet,
-		Proof: rig.ProofOn(f.node.RPC(t), &rampproof.Config{Payers: []common.Address{rig.Payer},
+		Proof: rig.ProofOn(t, f.node.RPC(t), &rampproof.Config{Payers: []common.Address{rig.Payer},
 			Contracts: []common.Address{rig.Vault}}),
 		Now: func() time.Time { return rig.Now }, Logger: rig.Quiet,
 	}
@@ -174,7 +172,7 @@ func TestWhichOrdersFit(t *testing.T) {
 		"nobody knows whose it is": {is(func(f *forgotten) { f.config.OwnsWallet = nil }), nil, false},
 		"the wallet is another's":  {is(func(f *forgotten) { f.config.OwnsWallet = nobody }), nil, false},
 		"nobody knows the ramp": {is(func(f *forgotten) {
-			f.config.Proof = rig.ProofOn(f.config.Proof.Config().Chain, &rampproof.Config{AnyFailure: true})
+			f.config.Proof = rig.ProofOn(t, f.config.Proof.Config().Chain, &rampproof.Config{AnyFailure: true})
 		}), nil, false},
 		"an order of the other network":  {is(func(f *forgotten) { f.order.Network = ramp.Mainnet }), nil, false},
 		"an order of the node's network": {is(func(f *forgotten) { f.order.Network = ramp.Testnet }), nil, true},
@@ -199,7 +197,7 @@ func TestWhichOrdersFit(t *testing.T) {
 				if c.after != nil {
 					c.after(t, f)
 				}
-				orders := f.orders()
+				orders := must.Get(rig.NewOffice(f.config))(t)
 				books := must.Get(orders.Reconcile(t.Context(), rig.Now.Add(-80*time.Hour), time.Time{}))(t)
 				steps := must.Get(orders.FinishFitting(t.Context(), books, scheduler))(t)
 				if !c.fits {
@@ -236,7 +234,7 @@ func TestADayOfResultsThatTheServiceForgotIsEndedInOneStep(t *testing.T) {
 	}
 	orders := must.Get(rig.NewOffice(rig.Config{
 		Store: s.Store, Products: rampbooks.Always(rig.Product), Sessions: rig.Sessions, OwnsWallet: owns,
-		Proof: rig.ProofOn(s.Chain, &rampproof.Config{Payers: []common.Address{s.Service.Payer()}}),
+		Proof: rig.ProofOn(t, s.Chain, &rampproof.Config{Payers: []common.Address{s.Service.Payer()}}),
 		Now:   s.Service.Now, Logger: slog.New(slog.NewJSONHandler(&s.Log, nil)),
 	}))(t)
 	place := func(place rig.Placer, player string, tokens int64, faults ...ramptest.Fault) *ramptest.PlacedOrder {

@@ -74,7 +74,7 @@ func newHistory(t *testing.T, seed uint64) *history {
 	}
 	h.orders = must.Get(rig.NewOffice(rig.Config{
 		Store: h.store, Products: rampbooks.Always(rig.Product), OwnsWallet: owns,
-		Proof: rig.ProofOn(chain, &rampproof.Config{Payers: []common.Address{rig.Payer},
+		Proof: rig.ProofOn(t, chain, &rampproof.Config{Payers: []common.Address{rig.Payer},
 			Contracts: []common.Address{rig.Vault}}),
 		Now: func() time.Time { return h.clock }, Logger: rig.Quiet,
 	}))(t)

@@ -32,7 +32,7 @@ func TestWhyAnOrderDoesNotEndIsShown(t *testing.T) {
 	other := n.Send(rig.Now.Add(-12*time.Hour), rig.Tx{From: rig.Friend, To: rig.Hidden,
 		Transfers: []ramp.Transfer{rig.Moved(rig.Friend, rig.Hidden, 500)}})
 	noted := &rig.NotingStore{Store: store, Noted: map[uuid.UUID]ramp.Refusal{}}
-	orders := must.Get(rig.NewOffice(rig.Config{Store: noted, Proof: rig.ProofOn(n.RPC(t), proof),
+	orders := must.Get(rig.NewOffice(rig.Config{Store: noted, Proof: rig.ProofOn(t, n.RPC(t), proof),
 		Products: rampbooks.Always(rig.Product), Now: func() time.Time { return rig.Now }, Logger: rig.Quiet}))(t)
 	memory := store.Store.(*ramp.MemoryStore)
 	memory.Apply = func(context.Context, ramp.Step) error { return errors.New("the purse\nis full") }

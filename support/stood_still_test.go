@@ -83,7 +83,7 @@ func TestAChainWithoutEmptyBlocksCountsTheHoursOfTheClock(t *testing.T) {
 	order := rig.OrderOf(ramp.Mint, 5, accepted)
 	store.Keep(t, order)
 	witnessIn(t, store, n, ramp.Mint, rig.Now.Add(-5*time.Minute))
-	orders := must.Get(support.New(support.Config{Store: store, Proof: rig.ProofOn(n.RPC(t), rig.Paid),
+	orders := must.Get(support.New(support.Config{Store: store, Proof: rig.ProofOn(t, n.RPC(t), rig.Paid),
 		NoEmptyBlocks: true, Now: func() time.Time { return rig.Now }, Logger: rig.Quiet}))(t)
 	report := must.Get(orders.Show(t.Context(), order.UUID))(t)
 	assert.Nil(t, report.ChainHours)

@@ -29,7 +29,7 @@ func newStudio(t *testing.T) *rig.Studio {
 	s.Open(t, time.Second)
 	s.Proof = rampproof.Config{Contracts: []common.Address{rig.Token}, Payers: []common.Address{s.Service.Payer()},
 		Decimals: map[common.Address]int{rig.Token: 18}}
-	s.OpenOffice()
+	s.OpenOffice(t)
 	return s
 }
 
@@ -116,7 +116,7 @@ func TestFinishDemandsADecisionAChainAndATransaction(t *testing.T) {
 		deep := d.Proof
 		deep.Confirmations = 1_000_000
 		strict := must.Get(rig.NewOffice(rig.Config{Store: d.Store, Logger: rig.Quiet,
-			Proof: rig.ProofOn(d.Chain, &deep)}))(t)
+			Proof: rig.ProofOn(t, d.Chain, &deep)}))(t)
 		_, err = strict.Finish(t.Context(), id, report.Candidates[0].Hash, decided)
 		assert.ErrorContains(t, err, "of 1000000 confirmations")
 		assert.EqualValues(t, 900, d.Gold)

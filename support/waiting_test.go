@@ -38,8 +38,9 @@ func TestFinishFittingGoesOnAfterARefusal(t *testing.T) {
 		return nil
 	}
 	owns := func(context.Context, string, common.Address) (bool, error) { return true, nil }
-	orders := must.Get(rig.NewOffice(rig.Config{Store: store, Proof: rig.ProofOn(n.RPC(t), rig.Paid), OwnsWallet: owns,
-		Products: rampbooks.Always(rig.Product), Now: func() time.Time { return rig.Now }, Logger: rig.Quiet}))(t)
+	orders := must.Get(rig.NewOffice(rig.Config{Store: store, Proof: rig.ProofOn(t, n.RPC(t), rig.Paid),
+		OwnsWallet: owns,
+		Products:   rampbooks.Always(rig.Product), Now: func() time.Time { return rig.Now }, Logger: rig.Quiet}))(t)
 	books := must.Get(orders.Reconcile(t.Context(), rig.Now.Add(-72*time.Hour), time.Time{}))(t)
 	require.Equal(t, 2, books.Fitting, "%v", books.Findings)
 	steps, err := orders.FinishFitting(t.Context(), books, alice)

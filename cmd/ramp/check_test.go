@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -47,19 +48,21 @@ func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "ramp" {
 		main()
 	}
-	if err := flag.Set("test.parallel", "8"); err != nil { // the command line overrides it
-		panic(err)
-	}
+	err := flag.Set("test.parallel", "8")   // the command line overrides it
 	for _, variable := range os.Environ() { // those of whoever runs the tests
 		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "RAMP_") {
-			ramp.Must(0, os.Unsetenv(name))
+			err = errors.Join(err, os.Unsetenv(name))
 		}
 	}
-	folder := ramp.Must(os.MkdirTemp("", "ramp-test-"))
+	folder, failed := os.MkdirTemp("", "ramp-test-")
 	testKeyFile = filepath.Join(folder, "key")
-	ramp.Must(0, os.WriteFile(testKeyFile, []byte(testKey+"\n"), 0o600))
+	if err = errors.Join(err, failed, os.WriteFile(testKeyFile, []byte(testKey+"\n"), 0o600)); err != nil {
+		log.Fatal(err)
+	}
 	status := m.Run()
-	ramp.Must(0, os.RemoveAll(folder))
+	if err := os.RemoveAll(folder); err != nil {
+		log.Print(err)
+	}
 	os.Exit(status)
 }
 

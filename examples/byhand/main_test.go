@@ -23,10 +23,10 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest/conformance"
 )
 
-func newTestServer() *server {
-	key := ramp.Must(ramp.TextKey("key of the console"))
+func newTestServer(t *testing.T) *server {
+	key := must(ramp.TextKey("key of the console"))(t)
 	const validator = "0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"
-	return newServer(key, ramp.Must(ramp.NewKeySigner(validator)))
+	return newServer(key, must(ramp.NewKeySigner(validator))(t))
 }
 
 // newPlayer adds a player.
@@ -40,7 +40,7 @@ func (s *server) newPlayer(name string, balance int64) ramp.Session {
 }
 
 func TestTheEmulatorLosesNothing(t *testing.T) {
-	s := newTestServer()
+	s := newTestServer(t)
 	session := s.newPlayer("session-1", 1000)
 	service := ramptest.Start(t, ramptest.Config{Key: s.key, Validator: s.signer.Address(), Handler: s.routes()})
 	chain := must(ramp.NewRPC(ramp.RPCConfig{URL: service.RPCURL(network), ChainID: 7002,
@@ -106,7 +106,7 @@ func TestTheJudge(t *testing.T) {
 	if os.Getenv(asJudged) == "" {
 		t.Skip("TestTheJudgeFindsWhatTheDocumentSays runs it")
 	}
-	s := newTestServer()
+	s := newTestServer(t)
 	server := httptest.NewServer(s.routes())
 	defer server.Close()
 	conformance.Test(t, conformance.Server{

@@ -10,21 +10,16 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-func assets(kind ramp.AssetType, id string, amount string) []ramp.IntentAsset {
-	return []ramp.IntentAsset{{Type: kind, ID: id, Amount: ramp.Must(ramp.ParseAmount(amount))}}
+func assets(t *testing.T, kind ramp.AssetType, id string, amount string) []ramp.IntentAsset {
+	return []ramp.IntentAsset{{Type: kind, ID: id, Amount: must(ramp.ParseAmount(amount))(t)}}
 }
 
 // request is a mint of one token, without a digest.
-func request() *ramp.ValidateRequest {
+func request(t *testing.T) *ramp.ValidateRequest {
 	return &ramp.ValidateRequest{UserSig: "0xaa", UserAddress: "0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb",
 		ProjectID: "project-1", UUID: uuid.MustParse("7b0f9a1e-4c1d-4c6e-9a53-0e8f5d6a2b10"),
 		Intent: ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble,
-			From: assets(ramp.TypeAsset, "item_gold", "100"), To: assets(ramp.TypeERC20, token, "1")}}
-}
-
-func burn(r *ramp.ValidateRequest) {
-	r.Intent = ramp.Intent{Method: ramp.MethodBurnPermit, Type: ramp.Disassemble,
-		From: assets(ramp.TypeERC20, token, "1"), To: assets(ramp.TypeAsset, "item_gold", "100")}
+			From: assets(t, ramp.TypeAsset, "item_gold", "100"), To: assets(t, ramp.TypeERC20, token, "1")}}
 }
 
 // The thief has the HMAC key, and chooses the order and what its digest means.
@@ -36,6 +31,10 @@ func TestAThiefWithTheHMACKeyGetsNoSignatureOfAnotherDigest(t *testing.T) {
 	thief := ramp.Session{ID: "thief", Token: ramp.NewAccessToken("token of the thief")}
 	type change = func(*ramp.ValidateRequest)
 	nothing := func(*ramp.ValidateRequest) {}
+	burn := func(r *ramp.ValidateRequest) {
+		r.Intent = ramp.Intent{Method: ramp.MethodBurnPermit, Type: ramp.Disassemble,
+			From: assets(t, ramp.TypeERC20, token, "1"), To: assets(t, ramp.TypeAsset, "item_gold", "100")}
+	}
 	for name, tt := range map[string]struct {
 		means change // how the order that the digest means differs from a mint of one token
 		order change // how the order does
@@ -44,13 +43,13 @@ func TestAThiefWithTheHMACKeyGetsNoSignatureOfAnotherDigest(t *testing.T) {
 		"an honest mint": {nothing, nothing, ""},
 		"an honest burn": {burn, burn, ""},
 		"more tokens": {func(r *ramp.ValidateRequest) {
-			r.Intent.To = assets(ramp.TypeERC20, token, "1000000")
+			r.Intent.To = assets(t, ramp.TypeERC20, token, "1000000")
 		}, nothing, "INVALID_DIGEST"},
 		"a fraction of a token more": {func(r *ramp.ValidateRequest) {
-			r.Intent.To = assets(ramp.TypeERC20, token, "1.000000000000000001")
+			r.Intent.To = assets(t, ramp.TypeERC20, token, "1.000000000000000001")
 		}, nothing, "INVALID_DIGEST"},
 		"another token": {func(r *ramp.ValidateRequest) {
-			r.Intent.To = assets(ramp.TypeERC20, "0x0000000000000000000000000000000000000bad", "1")
+			r.Intent.To = assets(t, ramp.TypeERC20, "0x0000000000000000000000000000000000000bad", "1")
 		}, nothing, "INVALID_DIGEST"},
 		"another user": {func(r *ramp.ValidateRequest) {
 			r.UserAddress = common.HexToAddress("0xbad").Hex()
@@ -62,7 +61,7 @@ func TestAThiefWithTheHMACKeyGetsNoSignatureOfAnotherDigest(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			handler := newHandler(key, signer, terms)
-			meant, ordered := request(), request()
+			meant, ordered := request(t), request(t)
 			tt.means(meant)
 			tt.order(ordered)
 			contract := *contract
@@ -79,7 +78,7 @@ func TestAThiefWithTheHMACKeyGetsNoSignatureOfAnotherDigest(t *testing.T) {
 		})
 	}
 	answer := validate(t.Context(), newHandler(key, signer, terms), key, thief, func() *ramp.ValidateRequest {
-		r := request()
+		r := request(t)
 		r.Digest = ramp.Digest(common.HexToHash("0xbad"))
 		return r
 	}())
@@ -89,7 +88,7 @@ func TestAThiefWithTheHMACKeyGetsNoSignatureOfAnotherDigest(t *testing.T) {
 // The digest is that of EIP-712: go-ethereum's package apitypes returns the same for this typed data.
 func TestTheDigestIsThatOfEIP712(t *testing.T) {
 	assert.Equal(t, "0xc8ca3ad8bff151928fe1ec74da91e49589b3db7b352fed9ec12075213e9aafe5",
-		must(contract.Digest(request()))(t).String())
+		must(contract.Digest(request(t)))(t).String())
 }
 
 // An order for which no digest can be computed is rejected.
@@ -99,17 +98,17 @@ func TestAnOrderWithoutADigest(t *testing.T) {
 		"two tokens":           func(r *ramp.ValidateRequest) { r.Intent.To = append(r.Intent.To, r.Intent.To...) },
 		"no address of a user": func(r *ramp.ValidateRequest) { r.UserAddress = "alice" },
 		"a token without known decimals": func(r *ramp.ValidateRequest) {
-			r.Intent.To = assets(ramp.TypeERC20, "0x0000000000000000000000000000000000000bad", "1")
+			r.Intent.To = assets(t, ramp.TypeERC20, "0x0000000000000000000000000000000000000bad", "1")
 		},
 		"less than a unit": func(r *ramp.ValidateRequest) {
-			r.Intent.To = assets(ramp.TypeERC20, token, "1e-19")
+			r.Intent.To = assets(t, ramp.TypeERC20, token, "1e-19")
 		},
 		"more units than 256 bits hold": func(r *ramp.ValidateRequest) {
-			r.Intent.To = assets(ramp.TypeERC20, token, "1e60")
+			r.Intent.To = assets(t, ramp.TypeERC20, token, "1e60")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := request()
+			r := request(t)
 			change(r)
 			var rejection *ramp.Rejection
 			require.ErrorAs(t, contract.Policy(t.Context(), ramp.Session{}, r), &rejection)

@@ -40,15 +40,15 @@ func check(t *testing.T, err error) {
 }
 
 // metered returns what newStudio needs.
-func metered(provider *metric.MeterProvider) func(string) ramp.Observer {
-	return func(peer string) ramp.Observer { return ramp.Must(Metrics(provider, peer)) }
+func metered(t *testing.T, provider *metric.MeterProvider) func(string) ramp.Observer {
+	return func(peer string) ramp.Observer { return must(Metrics(provider, peer))(t) }
 }
 
 // The names, units and attributes are those of the conventions for HTTP, and no attribute has a value that a
 // player chooses.
 func TestMetricsFollowTheConventions(t *testing.T) {
 	reader := metric.NewManualReader()
-	s := newStudio(t, metered(metric.NewMeterProvider(metric.WithReader(reader))))
+	s := newStudio(t, metered(t, metric.NewMeterProvider(metric.WithReader(reader))))
 	order := s.mint(100, ramptest.ResultTwice())
 	s.refused()
 	s.service.FailRPC(-32601) // the node answers, but the result is not confirmed
@@ -128,7 +128,7 @@ func TestMetricsFeedTheDashboard(t *testing.T) {
 	exported := httptest.NewServer(promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
 	t.Cleanup(exported.Close)
 	query := startPrometheus(t, exported.Listener.Addr().String())
-	observe := metered(provider)
+	observe := metered(t, provider)
 	s := newStudio(t, func(peer string) ramp.Observer { return Both(observe(peer), traces) })
 
 	var panels struct {

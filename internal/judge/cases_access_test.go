@@ -146,7 +146,7 @@ func sessionMutants() map[string]mutant {
 			wrap: layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
 				if m := parse(body); m != nil && r.URL.Path == ramp.PathResult && s.authentic(r, body) {
 					m["session_id"] = r.Header.Get(ramp.HeaderSession)
-					body = must(m)
+					body = jsonOf(m)
 					s.pass(w, r, body, next)
 					return
 				}

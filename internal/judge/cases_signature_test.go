@@ -183,7 +183,7 @@ func signsAnything(when func(message) bool) mutant {
 			next.ServeHTTP(w, r)
 			return
 		}
-		reply(w, 200, string(must(map[string]any{"success": true, "errorCode": nil, "data": map[string]any{
+		reply(w, 200, string(jsonOf(map[string]any{"success": true, "errorCode": nil, "data": map[string]any{
 			"userSig": m["user_sig"], "validatorSig": s.signature(common.FromHex(m.text("digest")))}})))
 	})
 }
@@ -191,7 +191,7 @@ func signsAnything(when func(message) bool) mutant {
 func TestTheFormOfAnApprovalIsForOneCase(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(data string) string{
-		"data is a text": func(data string) string { return string(must(data)) },
+		"data is a text": func(data string) string { return string(jsonOf(data)) },
 		"other names":    strings.NewReplacer("userSig", "user_sig", "validatorSig", "validator_sig").Replace,
 		"other capitals": strings.NewReplacer("userSig", "UserSig", "validatorSig", "ValidatorSig").Replace,
 	} {
@@ -234,7 +234,7 @@ func TestAnEarlierSignatureOfThePlayerIsForOneCase(t *testing.T) {
 			if !strings.Contains(body, "validatorSig") {
 				return body
 			}
-			answer, _ := first.LoadOrStore(r.Header.Get(ramp.HeaderSession)+string(must(asked["intent"])), body)
+			answer, _ := first.LoadOrStore(r.Header.Get(ramp.HeaderSession)+string(jsonOf(asked["intent"])), body)
 			return answer.(string)
 		}), func(t *testing.T, s *studio) {
 			assert.Equal(t, "sign-every", judge.Causes(judged(t, s))[0].First().Case.ID)

@@ -48,7 +48,7 @@ func priced(kind string, price func(tokens *big.Rat) *big.Rat) mutant {
 			}
 			if _, ok := asked.SetString(paid); ok && price(n).Cmp(asked) == 0 {
 				m.at(tokens).(map[string]any)["amount"] = json.Number(asked.Quo(asked, big.NewRat(2, 1)).FloatString(0))
-				return must(m)
+				return jsonOf(m)
 			}
 			return body
 		}).wrap(s, rate().wrap(s, next))

@@ -25,10 +25,11 @@ import (
 	"github.com/token-ramp/ramp-go/internal/judge"
 )
 
-func must(v any) []byte {
+// jsonOf writes v as JSON. Servers call it on goroutines that no test may end, and an error is no JSON.
+func jsonOf(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
-		panic(err)
+		return []byte(err.Error())
 	}
 	return b
 }
@@ -124,7 +125,7 @@ func TestAGameOfAnotherKindIsJudgedToo(t *testing.T) {
 
 // policies are right servers, each of which does one thing in its own way. The interface
 // leaves open how a server does many things.
-func policies() map[string]mutant {
+func policies(t testing.TB) map[string]mutant {
 	answering := func(from, to int, when string) mutant {
 		return layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
 			answer := answerOf(next, r)
@@ -137,7 +138,7 @@ func policies() map[string]mutant {
 	status := func(from, to int) mutant { return answering(from, to, "false") }
 	// of a result, which the package answers with 500
 	unauthentic := func(to int) mutant { return answering(500, to, "HMAC_") }
-	lacks, lenient := mutants(),
+	lacks, lenient := mutants(t),
 		edits("digest",
 			func(_ message, old any) any { return when(isDigest(fmt.Sprint("0x", old)), fmt.Sprint("0x", old), old) })
 	for _, id := range []string{
@@ -215,7 +216,7 @@ func policies() map[string]mutant {
 			}
 			mint := m.text("intent.from.0.type") == "asset"
 			intent["method"], intent["type"] = when(mint, "mint", "burn-permit"), when(mint, "assemble", "disassemble")
-			return must(m)
+			return jsonOf(m)
 		}),
 		"an item is an asset": edits("intent.from.0.type", func(m message, old any) any {
 			return when(strings.HasPrefix(m.text("intent.from.0.id"), "item_"), "asset", old)
@@ -257,7 +258,7 @@ func policies() map[string]mutant {
 func TestAServerOfAnotherMindFailsNoMust(t *testing.T) {
 	t.Parallel()
 	skipSlow(t, true)
-	all := policies()
+	all := policies(t)
 	for _, two := range [][2]string{ // which have to do with different things, and save a run
 		{"HTTP 401 for an unauthentic result", "v of 0 or 1"},
 		{"HTTP 200 for an unauthentic result", "a high s"},
@@ -343,7 +344,7 @@ func TestEachRaisedCaseLeavesOpenWhatTheInterfaceDoes(t *testing.T) {
 		for id := range strings.FieldsSeq(ids) {
 			t.Run(id, func(t *testing.T) {
 				t.Parallel()
-				m, known := policies()[policy]
+				m, known := policies(t)[policy]
 				require.True(t, known, policy)
 				var said [3][]string
 				for i, m := range []mutant{{}, {}, m} {
@@ -427,7 +428,7 @@ func ownUUIDs() mutant {
 			return
 		}
 		m["uuid"] = uuid.NewSHA1(id, []byte(r.Header.Get(ramp.HeaderSession))).String()
-		s.pass(w, r, must(m), next)
+		s.pass(w, r, jsonOf(m), next)
 	})
 }
 
@@ -450,7 +451,7 @@ func ownDigests() mutant {
 		if known {
 			m["uuid"] = uuid.NewSHA1(id, []byte(digest.(string))).String()
 		}
-		s.pass(w, r, must(m), next)
+		s.pass(w, r, jsonOf(m), next)
 	})
 }
 

@@ -47,7 +47,7 @@ func outcomes(verdicts []judge.Verdict, o judge.Outcome) []string {
 func TestTheDefectIsTheFirstCause(t *testing.T) {
 	t.Parallel()
 	skipSlow(t, true)
-	all := mutants()
+	all := mutants(t)
 	for _, id := range []string{
 		"assets", "refusal", "mint-succeeds", "burn-succeeds", "burn-fails", "repeats/each", "balance", "unknown-order",
 		"null-fields/assets", "validate-token-wrong/unknown", "validate-hmac-wrong/other-key",
@@ -147,7 +147,7 @@ func TestCausesAreInTheOrderInWhichToFixThem(t *testing.T) {
 func TestWhatAnybodyCanTakeIsTheFirstCause(t *testing.T) {
 	t.Parallel()
 	skipSlow(t, true)
-	all := mutants()
+	all := mutants(t)
 	for id, open := range map[string][]string{
 		"result-hmac-wrong/missing":     {"result-hmac-wrong"},
 		"validate-hmac-wrong/other-key": {"validate-hmac-wrong"},

@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/judge"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/internal/test/ownledger"
 )
 
@@ -263,7 +264,7 @@ func (g *game) take(o *order) error {
 	case g.is("knows orders by their intent") &&
 		slices.ContainsFunc(slices.Collect(maps.Values(g.orders)), func(other *order) bool {
 			return other.owner == o.owner && other.state == "" &&
-				string(must(other.request.Intent)) == string(must(o.request.Intent))
+				string(jsonOf(other.request.Intent)) == string(jsonOf(o.request.Intent))
 		}):
 		return nil
 	case g.is("grants at validate") && d == ramp.Burn:
@@ -274,7 +275,7 @@ func (g *game) take(o *order) error {
 }
 
 func same(a, b *ramp.ValidateRequest) bool {
-	return a.Digest == b.Digest && string(must(a.Intent)) == string(must(b.Intent))
+	return a.Digest == b.Digest && string(jsonOf(a.Intent)) == string(jsonOf(b.Intent))
 }
 
 func (g *game) Result(_ context.Context, s ramp.Session, r *ramp.Result) error {
@@ -335,7 +336,7 @@ func (g *game) Result(_ context.Context, s ramp.Session, r *ramp.Result) error {
 	case g.is("believes the result"):
 		intent = r.Intent
 	case g.is("ignores the result's intent"):
-	case string(must(reported)) != string(must(stored)):
+	case string(jsonOf(reported)) != string(jsonOf(stored)):
 		return contradiction
 	}
 	was := known.state
@@ -614,8 +615,8 @@ func newStudio(t testing.TB, m mutant, wires ...*wires) *studio {
 	require.NoError(t, err)
 	s.signer, err = ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
 	require.NoError(t, err)
-	handler := ownledger.Handler(ramp.HandlerConfig{Terms: anyTerms, Key: s.key, Signer: s.signer,
-		Logger: slog.New(slog.DiscardHandler)}, s.game)
+	handler := must.Get(ownledger.Handler(ramp.HandlerConfig{Terms: anyTerms, Key: s.key, Signer: s.signer,
+		Logger: slog.New(slog.DiscardHandler)}, s.game))(t)
 	outer := handler
 	if m.wrap != nil {
 		outer = m.wrap(s, handler)

@@ -24,7 +24,7 @@ import (
 func TestNoCaseIsBlind(t *testing.T) {
 	t.Parallel()
 	skipSlow(t, false)
-	mutants := mutants()
+	mutants := mutants(t)
 	for _, c := range judge.Cases() {
 		for _, name := range inputs(c) {
 			id := strings.TrimSuffix(c.ID+"/"+name, "/")
@@ -50,7 +50,7 @@ func noCaseIsBlind(t *testing.T, c judge.Case, name, id string, m mutant) {
 		run = func(t *testing.T, m mutant, test func(*testing.T, *studio)) { test(t, newStudio(t, m)) }
 	}
 	unopened := func() (v judge.Verdict) {
-		run(t, mutantOf(id), func(t *testing.T, s *studio) {
+		run(t, mutantOf(t, id), func(t *testing.T, s *studio) {
 			s.target.Timeout = m.timeout
 			v = s.unopened(t).Try(t.Context(), only(c, name))
 		})
@@ -282,7 +282,7 @@ func edits(path string, edit func(message, any) any) mutant {
 			return body
 		}
 		parent[path[i+1:]] = value
-		return must(m)
+		return jsonOf(m)
 	})
 }
 
@@ -328,7 +328,7 @@ func all(conditions ...func(message) bool) func(message) bool {
 }
 
 // mutants is a broken server for each case.
-func mutants() map[string]mutant {
+func mutants(t testing.TB) map[string]mutant {
 	all := make(map[string]mutant)
 	for _, some := range []map[string]mutant{
 		assetsMutants(), sessionMutants(), hmacMutants(), formMutants(), intentMutants(), termsMutants(),
@@ -340,7 +340,7 @@ func mutants() map[string]mutant {
 			m.waits = m.waits ||
 				slices.Contains([]bug{"looks, then takes", "reads, then writes", "looks, then settles"}, m.bug)
 			if _, ok := all[id]; ok {
-				panic("two mutants for " + id)
+				t.Errorf("two mutants for %s", id)
 			}
 			all[id] = m
 		}
@@ -349,4 +349,4 @@ func mutants() map[string]mutant {
 }
 
 // mutantOf is a fresh one.
-func mutantOf(id string) mutant { return mutants()[id] }
+func mutantOf(t testing.TB, id string) mutant { return mutants(t)[id] }

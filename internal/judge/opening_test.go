@@ -148,7 +148,7 @@ func TestAnotherValidatorIsFoundAtTheFirstSignature(t *testing.T) {
 	assert.ErrorContains(t, err,
 		"is signed by "+is.Hex()+", but -validator is 0x0000000000000000000000000000000000000001")
 	// A key that signs something else is for the cases.
-	assert.NoError(t, opened(t, newStudio(t, mutantOf("sign-unchanged/known")).target))
+	assert.NoError(t, opened(t, newStudio(t, mutantOf(t, "sign-unchanged/known")).target))
 }
 
 func TestAssetsWithoutDataSayWhatIsMissing(t *testing.T) {

@@ -139,7 +139,7 @@ func TestAForgedResultIsFoundWhereFailedMintsKeepTheirAssets(t *testing.T) {
 func TestAnAmountThatIsTooLargeIsAtTheRate(t *testing.T) {
 	t.Parallel()
 	whole := rejects(func(m message) bool { return strings.Contains(amountText(m, "intent.to.0.amount"), ".") })
-	inVirtualTime(t, both(whole, mutantOf("mint-amount-too-much/2-63")), func(t *testing.T, s *studio) {
+	inVirtualTime(t, both(whole, mutantOf(t, "mint-amount-too-much/2-63")), func(t *testing.T, s *studio) {
 		s.target.Amount, s.target.Tokens, s.target.BurnTokens = 400, 4, 5
 		v := newJudge(t, s).Try(t.Context(), caseOf(t, "mint-amount-too-much/2-63"))
 		assert.Equal(t, judge.Failed, v.Outcome, v.String())
@@ -304,7 +304,7 @@ func TestAFormThatSection6DoesNotHaveIsOnlyNoted(t *testing.T) {
 // A burn that is paid without a status counts, though the case is a SHOULD.
 func TestPayingWithoutAStatusCounts(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, mutantOf("receipt-no-status/burn-no-status"), func(t *testing.T, s *studio) {
+	inVirtualTime(t, mutantOf(t, "receipt-no-status/burn-no-status"), func(t *testing.T, s *studio) {
 		s.target.Strict = false
 		v := newJudge(t, s).Try(t.Context(), caseOf(t, "receipt-no-status"))
 		assert.Equal(t, judge.Failed, v.Outcome, v.String())
@@ -376,7 +376,7 @@ func TestACallShowsNoSecret(t *testing.T) {
 			v = s.unopened(t).Try(t.Context(), caseOf(t, id))
 		}
 		require.NotEmpty(t, v.Calls, id)
-		shown := string(must(v.Calls))
+		shown := string(jsonOf(v.Calls))
 		for _, secrets := range []*sync.Map{&tokens, &sigs, &hmacs} {
 			secrets.Range(func(secret, _ any) bool {
 				assert.True(t, len(secret.(string)) < 20 || !strings.Contains(shown, secret.(string)), "%s shows %s",
@@ -391,7 +391,7 @@ func TestACallShowsNoSecret(t *testing.T) {
 // Otherwise, all other cases would wait for such effects.
 func TestATheftIsNoLateEffect(t *testing.T) {
 	t.Parallel()
-	inVirtualTime(t, mutantOf("validate-foreign-token"), func(t *testing.T, s *studio) {
+	inVirtualTime(t, mutantOf(t, "validate-foreign-token"), func(t *testing.T, s *studio) {
 		s.target.Settle = 0 // as it is by default
 		j := newJudge(t, s)
 		assert.Equal(t, judge.Failed, j.Try(t.Context(), caseOf(t, "validate-foreign-token")).Outcome)

@@ -147,9 +147,15 @@ func TestUseGetsWhatFiberCouldNotRead(t *testing.T) {
 			mount(app, func(fiber.Ctx) error { got = true; return nil })
 			return app
 		}))
-		conn := ramp.Must(net.Dial("tcp", s.Listener.Addr().String()))
-		ramp.Must(fmt.Fprintf(conn, "POST /api/result HTTP/1.1\r\nHost: game\r\nContent-Length: %d\r\n\r\n", 5<<20))
-		answer := ramp.Must(http.ReadResponse(bufio.NewReader(conn), nil))
+		conn, err := net.Dial("tcp", s.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = fmt.Fprintf(conn, "POST /api/result HTTP/1.1\r\nHost: game\r\nContent-Length: %d\r\n\r\n", 5<<20)
+		answer, failed := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err = errors.Join(err, failed); err != nil {
+			t.Fatal(err)
+		}
 		if err := errors.Join(answer.Body.Close(), conn.Close()); err != nil {
 			t.Error(err)
 		}

@@ -44,21 +44,21 @@ type service struct {
 
 func newService(t *testing.T) *service {
 	key := must(crypto.GenerateKey())(t)
-	return &service{T: t, key: key, public: spki(key),
+	return &service{T: t, key: key, public: spki(t, key),
 		sign: func(key *ecdsa.PrivateKey, digest []byte) ([]byte, error) { // DER, any s
 			return ecdsa.SignASN1(rand.Reader, key, digest)
 		}}
 }
 
 // spki is what GetPublicKey returns. crypto/x509 knows no secp256k1.
-func spki(key *ecdsa.PrivateKey) []byte {
-	curve := ramp.Must(asn1.Marshal(asn1.ObjectIdentifier{1, 3, 132, 0, 10}))
-	return ramp.Must(asn1.Marshal(struct {
+func spki(t *testing.T, key *ecdsa.PrivateKey) []byte {
+	curve := must(asn1.Marshal(asn1.ObjectIdentifier{1, 3, 132, 0, 10}))(t)
+	return must(asn1.Marshal(struct {
 		Algorithm pkix.AlgorithmIdentifier
 		Key       asn1.BitString
 	}{pkix.AlgorithmIdentifier{Algorithm: asn1.ObjectIdentifier{1, 2, 840, 10045, 2, 1},
 		Parameters: asn1.RawValue{FullBytes: curve}},
-		asn1.BitString{Bytes: crypto.FromECDSAPub(&key.PublicKey), BitLength: 65 * 8}}))
+		asn1.BitString{Bytes: crypto.FromECDSAPub(&key.PublicKey), BitLength: 65 * 8}}))(t)
 }
 
 // signed is the header of a call that is signed with SigV4.

@@ -29,9 +29,12 @@ type Game interface {
 }
 
 // Handler returns a handler whose players and orders are those of a game.
-func Handler(c ramp.HandlerConfig, game Game) http.Handler {
+func Handler(c ramp.HandlerConfig, game Game) (http.Handler, error) {
 	c.Players, c.Store = game, store{game}
-	handler := ramp.Must(ramp.NewHandler(c))
+	handler, err := ramp.NewHandler(c)
+	if err != nil {
+		return nil, err
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		served := &call{header: r.Header}
 		r = r.WithContext(context.WithValue(r.Context(), callKey{}, served))
@@ -39,7 +42,7 @@ func Handler(c ramp.HandlerConfig, game Game) http.Handler {
 			r.Body = &tee{r.Body, &served.body}
 		}
 		handler.ServeHTTP(w, r)
-	})
+	}), nil
 }
 
 // call is what a handler has read of a call.
@@ -69,12 +72,21 @@ func (s store) Update(ctx context.Context, id uuid.UUID, next ramp.Transition) (
 	step, err := next(nil)
 	switch {
 	case err == nil:
-		r := ramp.Must(ramp.ParseValidate(served.body.Bytes()))
+		r, err := ramp.ParseValidate(served.body.Bytes())
+		if err != nil {
+			return ramp.Step{}, err
+		}
+		session, err := ramp.ParseSession(served.header)
+		if err != nil {
+			return ramp.Step{}, err
+		}
 		r.Product, r.Tokens = step.Product, step.Tokens
-		session := ramp.Must(ramp.ParseSession(served.header))
 		return ramp.Step{Order: step.Order}, s.game.Validate(ctx, session, r)
 	case errors.Is(err, ramp.ErrOrderUnknown):
-		r := ramp.Must(ramp.ParseResult(served.body.Bytes()))
+		r, err := ramp.ParseResult(served.body.Bytes())
+		if err != nil {
+			return ramp.Step{}, err
+		}
 		session, _ := ramp.ParseSession(served.header)
 		session.ID = cmp.Or(strings.TrimSpace(r.SessionID), session.ID)
 		return ramp.Step{Order: ramp.Order{UUID: id, SessionID: session.ID}}, s.game.Result(ctx, session, r)

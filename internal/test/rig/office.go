@@ -76,7 +76,7 @@ func NewOfficeOnNode(t *testing.T, age time.Duration, proof *rampproof.Config) (
 // OfficeOf returns the orders of a store, on a node.
 func OfficeOf(t *testing.T, store *Store, n *Node, proof *rampproof.Config) *Office {
 	t.Helper()
-	return must.Get(NewOffice(Config{Store: store, Proof: ProofOn(n.RPC(t), proof),
+	return must.Get(NewOffice(Config{Store: store, Proof: ProofOn(t, n.RPC(t), proof),
 		Products: rampbooks.Always(Product),
 		Now:      func() time.Time { return Now }, Logger: Quiet}))(t)
 }
@@ -86,16 +86,16 @@ func WithJournal(t *testing.T, store *Store, n *Node, clock *time.Time) (*Office
 	t.Helper()
 	journal := new(Journal)
 	return must.Get(NewOffice(Config{Store: store, Journal: journal, Logger: Quiet,
-		Proof: ProofOn(n.RPC(t), &rampproof.Config{AnyFailure: true}), Products: rampbooks.Always(Product),
+		Proof: ProofOn(t, n.RPC(t), &rampproof.Config{AnyFailure: true}), Products: rampbooks.Always(Product),
 		Now: func() time.Time { return *clock }}))(t), journal
 }
 
 // ProofOn returns a proof on a chain, with the fee of product.
-func ProofOn(chain *ramp.RPC, c *rampproof.Config) *rampproof.Proof {
+func ProofOn(t testing.TB, chain *ramp.RPC, c *rampproof.Config) *rampproof.Proof {
 	config := *c
 	config.Chain, config.Network = chain, cmp.Or(c.Network, ramp.Testnet)
 	config.MintFeeBps = map[common.Address]int{common.HexToAddress(Product.Token): Product.MintFeeBps}
-	return ramp.Must(rampproof.New(config))
+	return must.Get(rampproof.New(config))(t)
 }
 
 // Paid proves what the ramp pays for.

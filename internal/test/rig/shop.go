@@ -27,7 +27,7 @@ func NewShop(t *testing.T) *Shop {
 	s := &Shop{Studio: &Studio{Gold: 100_000}}
 	s.Open(t, 5*time.Second)
 	s.Office = must.Get(NewOffice(Config{Store: s.Store,
-		Proof: ProofOn(s.Chain, &rampproof.Config{AnyFailure: true}), Products: rampbooks.Always(Product),
+		Proof: ProofOn(t, s.Chain, &rampproof.Config{AnyFailure: true}), Products: rampbooks.Always(Product),
 		Sessions: Sessions, Now: s.Service.Now, Logger: slog.New(slog.NewJSONHandler(&s.Log, nil))}))(t)
 	terms := must.Get(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet,
 		Products: []ramp.Product{Product}}))(t)

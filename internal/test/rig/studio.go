@@ -74,10 +74,10 @@ func (s *Studio) conflict(_ context.Context, c *ramp.ConflictError, _ *ramp.Resu
 }
 
 // OpenOffice begins again, with the proof as it is now.
-func (s *Studio) OpenOffice() {
-	s.Office = ramp.Must(NewOffice(Config{Store: s.Store, Proof: ProofOn(s.Chain, &s.Proof),
+func (s *Studio) OpenOffice(t testing.TB) {
+	s.Office = must.Get(NewOffice(Config{Store: s.Store, Proof: ProofOn(t, s.Chain, &s.Proof),
 		Now:    s.Service.Now,
-		Logger: slog.New(slog.NewJSONHandler(&s.Log, nil))}))
+		Logger: slog.New(slog.NewJSONHandler(&s.Log, nil))}))(t)
 }
 
 // Open starts the service and the game.
@@ -106,7 +106,7 @@ func (s *Studio) Open(t *testing.T, blockTime time.Duration) {
 func (s *Studio) Lose(t *testing.T, gold int64, kept ...ramp.Order) {
 	s.Store, s.Gold = NewStore(t, s.apply), gold
 	s.Store.Keep(t, kept...)
-	s.OpenOffice()
+	s.OpenOffice(t)
 }
 
 // Mint starts a mint, and lets an hour pass.

@@ -207,15 +207,15 @@ func (d *desk) newTab() context.Context {
 	return ctx
 }
 
-func item(id string, amount string) ramp.Item {
-	return ramp.Item{ID: id, Amount: ramp.Must(ramp.ParseAmount(amount)), IconURL: "https://example.com/icon.png"}
+func item(t testing.TB, id string, amount string) ramp.Item {
+	return ramp.Item{ID: id, Amount: must.Get(ramp.ParseAmount(amount))(t), IconURL: "https://example.com/icon.png"}
 }
 
 // begin gets a UUID, as the game does.
 func (d *desk) begin(items ...ramp.Item) uuid.UUID {
 	d.t.Helper()
 	if items == nil {
-		items = []ramp.Item{item("item_gold", "100")}
+		items = []ramp.Item{item(d.t, "item_gold", "100")}
 	}
 	return must.Get(d.client.Initialize(d.t.Context(), ramp.InitializeRequest{Intent: ramp.InitializeIntent{
 		Network: ramp.Testnet, ProjectID: "project-1", Token: "0x00000000000000000000000000000000000070c3",

@@ -199,12 +199,12 @@ func TestAPageBearsAnything(t *testing.T) {
 	d := newDesk(t, perToken)
 	long, huge := strings.Repeat("item_of_a_hundred_characters_", 4)[:100], strings.Repeat("1234567890", 4)
 	d.name = strings.Repeat("Name of the player without end ", 8)[:240]
-	items := []ramp.Item{item(long, huge[:20])}
+	items := []ramp.Item{item(d.t, long, huge[:20])}
 	d.owns[long] = items[0].Amount
 	for i := range 40 {
 		id := fmt.Sprintf("item_%d_%s", i, strings.Repeat("x", 90))
 		d.owns[id], _ = ramp.ParseAmount(huge)
-		items = append(items, item(id, huge[:20+i/2]))
+		items = append(items, item(d.t, id, huge[:20+i/2]))
 	}
 	d.open(d.exchange(items...))
 	d.judge("exchange-anything")
@@ -303,7 +303,7 @@ func TestAnOrderOfManyCallsIsShortOnAPhone(t *testing.T) {
 	d.click(`[data-kind="result"] summary`)
 	d.holds(`document.querySelector('[data-kind="result"] .what').offsetHeight > 75`)
 
-	_, err := d.service.Mint(t.Context(), d.begin(item("item_gold", "5000")), d.session, ramp.NewAmount(1))
+	_, err := d.service.Mint(t.Context(), d.begin(item(d.t, "item_gold", "5000")), d.session, ramp.NewAmount(1))
 	if err == nil {
 		t.Fatal("the game approved more than the player owns")
 	}
@@ -328,7 +328,7 @@ func TestTheOrderIsSentFromTheFirstScreenOfAPhone(t *testing.T) {
 func TestThePriceFollowsTheAmount(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, perToken)
-	d.open(d.exchange(item("item_gold", "0.1"), item("item_gem", "12345678901234567890")))
+	d.open(d.exchange(item(d.t, "item_gold", "0.1"), item(d.t, "item_gem", "12345678901234567890")))
 	d.do(chromedp.Evaluate(`document.querySelector("#amount").select()`, nil),
 		chromedp.SendKeys(`#amount`, "3000000000000.5", chromedp.ByQuery))
 	d.sees("#price-mint", "takes 300,000,000,000.05 item_gold, 37,037,036,703,709,876,509,450,617,283,945 item_gem")
@@ -475,7 +475,8 @@ func TestAPhoneShowsAProblemOfTheSetup(t *testing.T) {
 	d.client = must.Get(ramp.NewClient(ramp.ClientConfig{URL: d.address, Key: key}))(t)
 	_, err := d.client.Initialize(t.Context(),
 		ramp.InitializeRequest{Intent: ramp.InitializeIntent{Network: ramp.Testnet, ProjectID: "project-1",
-			Token: "0x00000000000000000000000000000000000070c3", Materials: []ramp.Item{item("item_gold", "100")}}})
+			Token:     "0x00000000000000000000000000000000000070c3",
+			Materials: []ramp.Item{item(d.t, "item_gold", "100")}}})
 	if err == nil {
 		t.Fatal("a UUID was issued")
 	}
@@ -551,7 +552,8 @@ func TestAPhoneCutsNoReason(t *testing.T) {
 	d := newDesk(t)
 	d.keeps, d.name = true, "Ada of the long name"
 	d.owns["item_gem"] = ramp.NewAmount(50)
-	lost := must.Get(d.service.Mint(t.Context(), d.begin(item("item_gold", "100"), item("item_gem", "7")), d.session,
+	lost := must.Get(d.service.Mint(t.Context(), d.begin(item(d.t, "item_gold", "100"), item(d.t, "item_gem", "7")),
+		d.session,
 		ramp.NewAmount(2), ramptest.TransactionFails()))(t)
 	d.service.Advance(time.Minute)
 	d.do(chromedp.EmulateViewport(375, 667))
@@ -559,7 +561,7 @@ func TestAPhoneCutsNoReason(t *testing.T) {
 	d.holds(uncut(`.what.full`))
 	d.open("/calls")
 	d.holds(uncut(`.said.full`))
-	_, err := d.service.Mint(t.Context(), d.begin(item("item_gold", "5000")), d.session, ramp.NewAmount(1))
+	_, err := d.service.Mint(t.Context(), d.begin(item(d.t, "item_gold", "5000")), d.session, ramp.NewAmount(1))
 	if err == nil {
 		t.Fatal("the game approved more than the player owns")
 	}

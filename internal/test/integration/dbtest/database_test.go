@@ -26,13 +26,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	storetest.Serve(func(setting string) (ramp.Store, error) {
-		var s served
-		if err := json.Unmarshal([]byte(setting), &s); err != nil {
-			return nil, err
-		}
-		return s.open()
-	})
+	storetest.Serve(openServed)
 	serveCheck()
 	code := m.Run()
 	for _, env := range []string{envPostgreSQL, envBin, envMySQL} {
@@ -45,6 +39,15 @@ func TestMain(m *testing.M) {
 		fmt.Fprintf(os.Stderr, "\n*** NOT TESTED behind PgBouncer: %v ***\n", err)
 	}
 	os.Exit(code)
+}
+
+// openServed opens the store of a served, written as JSON.
+func openServed(setting string) (ramp.Store, error) {
+	var s served
+	if err := json.Unmarshal([]byte(setting), &s); err != nil {
+		return nil, err
+	}
+	return s.open()
 }
 
 // mode is a configuration that a studio may use.

@@ -18,7 +18,6 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
-	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/rampsql"
 	"github.com/token-ramp/ramp-go/ramptest/storetest"
@@ -54,7 +53,7 @@ type database struct {
 	waits  func(p *place) (n int64, err error)                                  // the connections that wait for a lock
 
 	reads     func(p *place) (n int64, err error) // what the only connection has read: rows, or blocks
-	connector func(address string) driver.Connector
+	connector func(address string) (driver.Connector, error)
 
 	enter, grant, revoke string // grant and revoke have the right as %[2]s
 	analyze, explain     string
@@ -93,8 +92,8 @@ var databases = []database{
 		},
 		waits: func(p *place) (int64, error) { return int64(p.db.Stats().InUse) - 1, nil }, // which retry in a loop
 		reads: pagesRead, counting: "&_pragma=cache_size(1)",
-		connector: func(address string) driver.Connector {
-			return ramp.Must(storetest.Connector("sqlite", address))
+		connector: func(address string) (driver.Connector, error) {
+			return storetest.Connector("sqlite", address)
 		},
 		analyze: "ANALYZE %s.ramp_orders", explain: "EXPLAIN QUERY PLAN ", readOnly: "PRAGMA query_only = 1",
 		dropIndex: "DROP INDEX %s;",
@@ -132,7 +131,7 @@ var databases = []database{
 		},
 		reads: blocksRead, counting: "&plan_cache_mode=force_generic_plan",
 		still:     "ALTER TABLE %s.ramp_orders SET (autovacuum_enabled = false)",
-		connector: func(address string) driver.Connector { return ramp.Must(storetest.Connector("pgx", address)) },
+		connector: func(address string) (driver.Connector, error) { return storetest.Connector("pgx", address) },
 		enter:     "SET search_path = %s",
 		grant:     "GRANT %[2]s ON ALL TABLES IN SCHEMA %[1]s TO %[1]s",
 		revoke:    "REVOKE %[2]s ON %[1]s.ramp_orders FROM %[1]s",
@@ -189,10 +188,13 @@ var databases = []database{
 			return n, p.db.QueryRow(query).Scan(&n)
 		},
 		reads: rowsRead, still: "ALTER TABLE %s.ramp_orders STATS_AUTO_RECALC = 0",
-		connector: func(address string) driver.Connector {
-			config := ramp.Must(mysql.ParseDSN(address))
+		connector: func(address string) (driver.Connector, error) {
+			config, err := mysql.ParseDSN(address)
+			if err != nil {
+				return nil, err
+			}
 			config.Logger = &mysql.NopLogger{} // it would log each connection that a schedule breaks
-			return ramp.Must(mysql.NewConnector(config))
+			return mysql.NewConnector(config)
 		},
 		enter:   "USE %s",
 		grant:   "GRANT %[2]s ON %[1]s.* TO %[1]s@'%%'; GRANT %[2]s ON %[1]s.* TO %[1]s@localhost",

@@ -148,7 +148,7 @@ func newWorld(t *testing.T, p *place, store *rampsql.Store) *world {
 	if store == nil {
 		w.store = newStore(t, p, s.Apply)
 	}
-	w.handler = newHandler(s, w.store)
+	w.handler = newHandler(t, s, w.store)
 	server := httptest.NewServer(w.handler)
 	t.Cleanup(server.Close)
 	w.address = func() string { return server.URL }
@@ -167,9 +167,9 @@ func newStore(t *testing.T, p *place, apply apply) *rampsql.Store {
 // applyNothing is an Apply that moves nothing.
 func applyNothing(context.Context, *sql.Tx, ramp.Step) error { return nil }
 
-func newHandler(players ramp.Players, store ramp.Store) *ramp.Handler {
-	return ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: players, Store: store,
-		Key: ramp.Must(ramp.TextKey(hmacText)), Signer: ramp.Must(ramp.NewKeySigner(validatorKey))}))
+func newHandler(t *testing.T, players ramp.Players, store ramp.Store) *ramp.Handler {
+	return must.Get(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: players, Store: store,
+		Key: must.Get(ramp.TextKey(hmacText))(t), Signer: must.Get(ramp.NewKeySigner(validatorKey))(t)}))(t)
 }
 
 // give gives a player an initial balance.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/internal/test/racedetector"
 	"github.com/token-ramp/ramp-go/rampsql"
 	"github.com/token-ramp/ramp-go/ramptest/storetest"
@@ -24,7 +25,7 @@ func schedulesOf(t *testing.T, p *place, apply func(db *sql.DB) applies) storete
 		t.Skip("the walk asks InnoDB which connections wait for a lock")
 	}
 	s := storetest.Interleavings{
-		Connector: p.connector(p.dsn),
+		Connector: must.Get(p.connector(p.dsn))(t),
 		Dialect:   p.dialect,
 		Assets:    []string{"gold"},
 		Give: func(ctx context.Context, session, asset string, balance int64) error {
@@ -40,7 +41,7 @@ func schedulesOf(t *testing.T, p *place, apply func(db *sql.DB) applies) storete
 		run(t, p.admin, fmt.Sprintf(p.quickDeadlocks, p.schema, "5ms"))
 	}
 	if p.env != "" {
-		s.Admin = p.connector(addressOf(t, p.env))
+		s.Admin = must.Get(p.connector(addressOf(t, p.env)))(t)
 	}
 	return s
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,11 +35,11 @@ func serveCheck() {
 	if !asked {
 		return
 	}
-	var s served
-	if err := json.Unmarshal([]byte(setting), &s); err != nil {
-		panic(err)
+	store, err := openServed(setting)
+	if err != nil {
+		log.Fatal(err)
 	}
-	fmt.Println("checked:", ramp.Must(s.open()).(*rampsql.Store).Check(context.Background(), ""))
+	fmt.Println("checked:", store.(*rampsql.Store).Check(context.Background(), ""))
 	os.Exit(0)
 }
 

@@ -40,7 +40,7 @@ func TestTheEmulatorFindsAnApplyOnTheDatabaseHandle(t *testing.T) {
 		} {
 			t.Run(c.name, func(t *testing.T) {
 				run(t, p.db, "INSERT INTO holdings (session_id, asset, amount) VALUES ('"+c.name+"', 'gold', 1000)")
-				found := play(t, newHandler(s, newStore(t, p, c.apply)), c.name, c.mint)
+				found := play(t, newHandler(t, s, newStore(t, p, c.apply)), c.name, c.mint)
 				for _, f := range found {
 					t.Log(f)
 				}
@@ -65,7 +65,7 @@ func TestTheEmulatorFindsAnApplyThatCommits(t *testing.T) {
 			return tx.Commit()
 		})
 		run(t, p.db, "INSERT INTO holdings (session_id, asset, amount) VALUES ('alice', 'gold', 1000)")
-		_, err := tryToPlay(t, newHandler(s, store), "alice", true)
+		_, err := tryToPlay(t, newHandler(t, s, store), "alice", true)
 		expectText(t, err, "HTTP 500")
 	})
 }

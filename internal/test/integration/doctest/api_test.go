@@ -61,7 +61,7 @@ func publicPackages(t *testing.T) (dirs []string) {
 			slices.Contains([]string{"internal", "cmd", "examples", "testdata"}, entry.Name()) {
 			return fs.SkipDir
 		}
-		if len(sourcesOf(dir)) > 0 {
+		if len(sourcesOf(t, dir)) > 0 {
 			dirs = append(dirs, dir)
 		}
 		return nil
@@ -131,7 +131,7 @@ func exportedAPI(t *testing.T, dir string) string {
 	t.Helper()
 	fset := token.NewFileSet()
 	var files []*ast.File
-	for _, name := range sourcesOf(dir) {
+	for _, name := range sourcesOf(t, dir) {
 		name = path.Join(dir, name)
 		files = append(files,
 			must.Get(parser.ParseFile(fset, name, read(t, name), parser.SkipObjectResolution|parser.ParseComments))(t))
@@ -191,7 +191,7 @@ func TestEveryExportedNameIsDocumented(t *testing.T) {
 	opens := regexp.MustCompile(`^(?:type [A-Z].* (?:struct|interface) \{|(const|var) \()$`)
 	seen := 0
 	for _, dir := range publicPackages(t) {
-		for _, file := range sourcesOf(dir) {
+		for _, file := range sourcesOf(t, dir) {
 			file = path.Join(dir, file)
 			documented, group, inside := false, false, false
 			for _, line := range strings.Split(read(t, file), "\n") {

@@ -157,7 +157,7 @@ func TestOnlyTheRollbackTravelsInAContext(t *testing.T) {
 	using := regexp.MustCompile(`context\.WithValue\(|\b[cC](?:on)?te?xt?(?:\(\))?\.Value\(`)
 	found := 0
 	for _, dir := range append(publicPackages(t), "internal/rollback", "internal/evidence", "internal/redact") {
-		for _, file := range sourcesOf(dir) {
+		for _, file := range sourcesOf(t, dir) {
 			if using.MatchString(read(t, path.Join(dir, file))) && file != "deadline.go" { // which passes it on
 				found++
 				assert.Equal(t, "internal/rollback", dir, file)

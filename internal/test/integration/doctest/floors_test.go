@@ -30,7 +30,7 @@ func TestFilesStandOnEachOther(t *testing.T) {
 		t.Skip("it takes longer than -short allows")
 	}
 	seen := map[string]bool{}
-	for _, dir := range modules() {
+	for _, dir := range modules(t) {
 		packages, load := modulePackages(t, dir)
 		for path, p := range packages {
 			seen[path] = true

@@ -16,15 +16,16 @@ import (
 
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/judge"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
 // sources returns the names of the root package's files, without its tests.
-func sources() []string { return sourcesOf(".") }
+func sources(t *testing.T) []string { return sourcesOf(t, ".") }
 
 // sourcesOf returns the names of the files of the package in dir, without its tests.
-func sourcesOf(dir string) (names []string) {
-	for _, file := range ramp.Must(filepath.Glob(filepath.Join(root, dir, "*.go"))) {
+func sourcesOf(t *testing.T, dir string) (names []string) {
+	for _, file := range must.Get(filepath.Glob(filepath.Join(root, dir, "*.go")))(t) {
 		if !strings.HasSuffix(file, "_test.go") {
 			names = append(names, filepath.Base(file))
 		}
@@ -36,7 +37,7 @@ func sourcesOf(dir string) (names []string) {
 func packageSource(t *testing.T) string {
 	t.Helper()
 	var source strings.Builder
-	for _, file := range sources() {
+	for _, file := range sources(t) {
 		source.WriteString(read(t, file))
 	}
 	return source.String()
@@ -233,7 +234,7 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 func TestOperationsNamesTheLogRecords(t *testing.T) {
 	source := packageSource(t)
 	for _, dir := range []string{"support", "rampbooks", "rampsql"} {
-		for _, file := range sourcesOf(dir) {
+		for _, file := range sourcesOf(t, dir) {
 			source += read(t, dir+"/"+file)
 		}
 	}

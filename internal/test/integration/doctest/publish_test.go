@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
@@ -212,9 +211,9 @@ func TestReleaseMakesATag(t *testing.T) {
 }
 
 // modules lists the directories of every go.mod, from the root of the repository.
-func modules() (dirs []string) {
+func modules(t *testing.T) (dirs []string) {
 	list := exec.Command("git", "ls-files", "--full-name", ":(top)*go.mod")
-	for file := range strings.Lines(string(ramp.Must(list.Output()))) {
+	for file := range strings.Lines(string(must.Get(list.Output())(t))) {
 		dirs = append(dirs, filepath.ToSlash(filepath.Dir(file)))
 	}
 	slices.Sort(dirs)
@@ -234,7 +233,7 @@ func TestEveryModuleIsKeptUpToDate(t *testing.T) {
 		}
 	}
 	slices.Sort(listed)
-	assert.Equal(t, modules(), listed, "the modules of .github/dependabot.yml")
+	assert.Equal(t, modules(t), listed, "the modules of .github/dependabot.yml")
 }
 
 // The README names each example that gonew copies, which internal/test/integration/copytest does.
@@ -244,7 +243,7 @@ func TestTheREADMENamesEveryModule(t *testing.T) {
 	_, after, _ := strings.Cut(text, "These examples are modules")
 	named, _, found := strings.Cut(after, "If you copy")
 	require.True(t, found)
-	for _, dir := range modules() {
+	for _, dir := range modules(t) {
 		if example, ok := strings.CutPrefix(dir, "examples/"); ok {
 			assert.Contains(t, named, example)
 		}
@@ -271,7 +270,7 @@ func TestEveryExampleHasALine(t *testing.T) {
 func TestModulesAgreeOnGoEthereum(t *testing.T) {
 	t.Chdir(root)
 	versions := map[string]string{}
-	for _, dir := range modules() {
+	for _, dir := range modules(t) {
 		text := string(must.Get(os.ReadFile(dir + "/go.mod"))(t))
 		release := "1.25.0"
 		if dir == "examples/nakama" { // a plugin has the release of its host

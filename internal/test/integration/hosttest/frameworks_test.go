@@ -206,14 +206,14 @@ func (g *game) validate(id uuid.UUID) {
 // fail delivers the result that a mint has failed.
 func (g *game) fail(id uuid.UUID) (status int) {
 	g.t.Helper()
-	return g.post(http.MethodPost, ramp.PathResult, resultOf(id), nil)
+	return g.post(http.MethodPost, ramp.PathResult, resultOf(g.t, id), nil)
 }
 
 // resultOf returns the result that a mint has failed.
-func resultOf(id uuid.UUID) []byte {
-	return ramp.Must(json.Marshal(&ramp.Result{SessionID: "alice", UUID: id,
+func resultOf(t testing.TB, id uuid.UUID) []byte {
+	return must.Get(json.Marshal(&ramp.Result{SessionID: "alice", UUID: id,
 		TxHash:  fmt.Sprintf("0x%x", sha256.Sum256(id[:])),
-		Receipt: ramp.Receipt{Status: ramp.NewQuantity(0)}, Intent: intent}))
+		Receipt: ramp.Receipt{Status: ramp.NewQuantity(0)}, Intent: intent}))(t)
 }
 
 // post makes a call with a signature, unless it is a GET, and with more headers.

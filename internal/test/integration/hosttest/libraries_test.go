@@ -161,21 +161,21 @@ func TestLibrariesMoveAssetsInTheTransactionOfTheStore(t *testing.T) {
 				move := must.Get(open(db))(t)
 				storetest.TestStore(t, func(t *testing.T, approve func(ramp.Step) error) storetest.Fixture {
 					return storetest.Fixture{
-						Stores: []ramp.Store{newStore(db, move, approve)}, Give: db.give, Balance: db.balance}
+						Stores: []ramp.Store{newStore(t, db, move, approve)}, Give: db.give, Balance: db.balance}
 				})
 			})
 		})
 	}
 }
 
-func newStore(db database, move apply, approve func(ramp.Step) error) ramp.Store {
-	return ramp.Must(rampsql.New(rampsql.Config{DB: db.DB, Dialect: db.dialect,
+func newStore(t *testing.T, db database, move apply, approve func(ramp.Step) error) ramp.Store {
+	return must.Get(rampsql.New(rampsql.Config{DB: db.DB, Dialect: db.dialect,
 		Apply: func(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 			if err := move(ctx, tx, step); err != nil {
 				return err
 			}
 			return approve(step)
-		}}))
+		}}))(t)
 }
 
 func (d database) give(ctx context.Context, session, asset string, balance int64) error {

@@ -187,7 +187,7 @@ func (g *game) announce(size int) (status int) {
 
 // postResult delivers the result of an order that the game does not know.
 func (g *game) postResult(path string, id uuid.UUID, header http.Header) int {
-	body := resultOf(id)
+	body := resultOf(g.t, id)
 	if header.Get("Content-Encoding") == "gzip" {
 		var packed bytes.Buffer
 		w := gzip.NewWriter(&packed)

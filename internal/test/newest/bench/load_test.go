@@ -134,6 +134,7 @@ type player struct {
 type side struct {
 	order func(p *player, c *call, twice [2]bool) error // its validate and its result call
 	url   string
+	key   ramp.HMACKey
 	pid   int
 
 	mu             sync.Mutex
@@ -141,8 +142,6 @@ type side struct {
 	signatures     atomic.Int64    // in answers
 	orders, failed atomic.Int64
 }
-
-var loadKey = ramp.Must(ramp.TextKey("a key of the load"))
 
 // start builds a server as the Dockerfile of gameserver does, and runs it.
 func (l *load) start(directory, address string) *side {
@@ -165,12 +164,16 @@ func (l *load) start(directory, address string) *side {
 		_ = command.Wait()
 	})
 	ready := must.Get(bufio.NewReader(stdout).ReadString('\n'))(l.t)
-	s := &side{url: strings.Fields(ready)[2], pid: command.Process.Pid}
+	key := must.Get(ramp.TextKey("a key of the load"))(l.t)
+	s := &side{url: strings.Fields(ready)[2], key: key, pid: command.Process.Pid}
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 4 * workers}, Timeout: 30 * time.Second}
 	s.order = func(p *player, c *call, twice [2]bool) error {
-		validate, result := bodies(c)
+		validate, result, err := bodies(c)
+		if err != nil {
+			return err
+		}
 		begun := time.Now()
-		err := cmp.Or(s.repeat(client, p, ramp.PathValidate, validate, twice[0]),
+		err = cmp.Or(s.repeat(client, p, ramp.PathValidate, validate, twice[0]),
 			s.repeat(client, p, ramp.PathResult, result, twice[1]))
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -192,9 +195,12 @@ func (s *side) repeat(client *http.Client, p *player, path string, body []byte, 
 }
 
 func (s *side) call(client *http.Client, p *player, path string, body []byte) error {
-	request := ramp.Must(http.NewRequest(http.MethodPost, s.url+path, bytes.NewReader(body)))
+	request, err := http.NewRequest(http.MethodPost, s.url+path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
 	request.Header = http.Header{"Content-Type": {"application/json"}, ramp.HeaderSession: {p.session},
-		ramp.HeaderAuthorization: {"Bearer " + p.token}, ramp.HeaderHMAC: {loadKey.Sign(body)}}
+		ramp.HeaderAuthorization: {"Bearer " + p.token}, ramp.HeaderHMAC: {s.key.Sign(body)}}
 	response, err := client.Do(request)
 	if err != nil {
 		return err
@@ -256,8 +262,8 @@ func newCall(session string, burn, fails bool) *call {
 	return c
 }
 
-func bodies(c *call) (validate, result []byte) {
-	intent := ramp.Must(json.Marshal(c.Intent))
+func bodies(c *call) (validate, result []byte, err error) {
+	intent, err := json.Marshal(c.Intent)
 	validate = fmt.Appendf(nil,
 		`{"user_sig":"%s","user_address":"%s","project_id":"%s","digest":"%s","uuid":"%s","intent":%s}`,
 		c.UserSig, c.UserAddress, c.ProjectID, c.Digest, c.UUID, intent)
@@ -266,7 +272,7 @@ func bodies(c *call) (validate, result []byte) {
 			`"logs":%s,`+
 			`"transactionHash":"%[3]s","blockNumber":"0x12d687"},"intent":%[7]s}`, c.SessionID, c.UUID, c.TxHash,
 		c.Receipt.Status, bloom, transferLogs(2, "0"), intent)
-	return validate, result
+	return validate, result, err
 }
 
 // run makes orders in all workers.
@@ -420,7 +426,12 @@ func (l *load) proxy(u url.URL) string {
 			if err != nil {
 				return
 			}
-			server := ramp.Must(net.Dial("tcp", database))
+			server, err := net.Dial("tcp", database)
+			if err != nil {
+				l.t.Errorf("the database behind the proxy: %v", err)
+				_ = client.Close()
+				return
+			}
 			go func() { defer client.Close(); _, _ = io.Copy(client, server) }()
 			go func() {
 				defer server.Close()

@@ -37,10 +37,10 @@ func (s shape) body() []byte {
 }
 
 // around splits a message at the mark that the repeated text replaces.
-func around(name, message, repeat, separator string) shape {
+func around(t testing.TB, name, message, repeat, separator string) shape {
 	before, after, found := strings.Cut(message, "@")
 	if !found {
-		panic("no mark in " + name)
+		t.Fatal("no mark in ", name)
 	}
 	return shape{name, before, repeat, separator, after}
 }
@@ -52,9 +52,9 @@ const (
 )
 
 // resultShapes are authentic results of 1 MiB.
-func resultShapes() []shape {
+func resultShapes(t testing.TB) []shape {
 	receipt := func(name, members, repeat, separator string) shape {
-		return around(name, resultHead+`"receipt":{"status":"0x1",`+members+`},"intent":`+mintIntent+`}`,
+		return around(t, name, resultHead+`"receipt":{"status":"0x1",`+members+`},"intent":`+mintIntent+`}`,
 			repeat, separator)
 	}
 	log := func(name, members, repeat, separator string) shape {
@@ -77,37 +77,37 @@ func resultShapes() []shape {
 		receipt("a long number", `"gasUsed":@`, "9", ""),
 		receipt("repeated names", `@`, `"gasUsed":"0x1"`, ","),
 		receipt("repeated statuses", `@`, `"status":"0x1"`, ","),
-		around("a long hash",
+		around(t, "a long hash",
 			`{"uuid":"6f1c2f0e-8d5b-4c56-9a3e-2b7d4e5f6a71","tx_hash":"@","receipt":{"status":"0x1"},"intent":`+
 				mintIntent+`}`,
 			`\u0041`, ""),
 	}
-	return append(all, commonShapes(emptyResult, resultHead+`"receipt":{"status":"0x1"}`)...)
+	return append(all, commonShapes(t, emptyResult, resultHead+`"receipt":{"status":"0x1"}`)...)
 }
 
 // validateShapes are authentic validates of 1 MiB.
-func validateShapes() []shape {
+func validateShapes(t testing.TB) []shape {
 	head := strings.TrimSuffix(validateBody, `,"intent":`+mintIntent+`}`)
 	signature := strings.Replace(validateBody, `"user_sig":"0x`, `"user_sig":"0x@`, 1)
 	all := []shape{
-		around("a long signature", signature, "ab", ""),
-		around("an escaped signature", signature, `\u0061\u0062`, ""),
+		around(t, "a long signature", signature, "ab", ""),
+		around(t, "an escaped signature", signature, `\u0061\u0062`, ""),
 	}
-	return append(all, commonShapes(strings.TrimSuffix(validateBody, "}"), head)...)
+	return append(all, commonShapes(t, strings.TrimSuffix(validateBody, "}"), head)...)
 }
 
 // commonShapes extend a message that lacks its last brace, and one that also lacks its
 // intent.
-func commonShapes(message, withoutIntent string) []shape {
+func commonShapes(t testing.TB, message, withoutIntent string) []shape {
 	unknown := func(name, value, repeat, separator string) shape {
-		return around("unknown, "+name, message+`,"unknown":`+value+`}`, repeat, separator)
+		return around(t, "unknown, "+name, message+`,"unknown":`+value+`}`, repeat, separator)
 	}
 	from := func(name, repeat string) shape {
-		return around("from, "+name, withoutIntent+`,"intent":{"method":"mint","type":"assemble","from":[@],`+
+		return around(t, "from, "+name, withoutIntent+`,"intent":{"method":"mint","type":"assemble","from":[@],`+
 			`"to":[{"type":"ERC20","id":"`+tokenAddress+`","amount":10}]}}`, repeat, ",")
 	}
 	to := func(name, repeat string) shape {
-		return around("to, "+name, withoutIntent+`,"intent":{"method":"mint","type":"assemble",`+
+		return around(t, "to, "+name, withoutIntent+`,"intent":{"method":"mint","type":"assemble",`+
 			`"from":[{"type":"asset","id":"gold","amount":100}],"to":[@]}}`, repeat, ",")
 	}
 	const deep = 5000 // encoding/json rejects more than 10,000
@@ -121,11 +121,11 @@ func commonShapes(message, withoutIntent string) []shape {
 		unknown("a long string", `"@"`, `x`, ""),
 		unknown("escapes", `"@"`, `\ud83d\ude00`, ""),
 		unknown("a long number", `@`, `1`, ""),
-		around("unknown, names", message+`,@}`, `"a":0`, ","),
-		around("unknown, escaped names", message+`,@}`, `"\u0061\u0062":0`, ","),
-		around("unknown, short escaped names", message+`,@}`, `"\n":0`, ","),
-		around("unknown, a long escaped name", message+`,"@":0}`, `\u0061`, ""),
-		around("whitespace", message+"@}", " \n\t", ""),
+		around(t, "unknown, names", message+`,@}`, `"a":0`, ","),
+		around(t, "unknown, escaped names", message+`,@}`, `"\u0061\u0062":0`, ","),
+		around(t, "unknown, short escaped names", message+`,@}`, `"\n":0`, ","),
+		around(t, "unknown, a long escaped name", message+`,"@":0}`, `\u0061`, ""),
+		around(t, "whitespace", message+"@}", " \n\t", ""),
 		from("whole entries", `{"type":"asset","id":"gold","amount":1}`),
 		from("tiny amounts", `{"type":"asset","id":"g","amount":1e-95}`),
 		from("empty entries", `{}`),
@@ -135,9 +135,9 @@ func commonShapes(message, withoutIntent string) []shape {
 		to("tiny amounts of one token", `{"type":"ERC20","id":"t","amount":1e-95}`),
 		to("amounts with exponents", `{"type":"ERC20","id":"t","amount":1e95}`),
 		to("long amounts", `{"type":"ERC20","id":"t","amount":`+strings.Repeat("9", 99)+`}`),
-		around("an amount of 1 MiB", withoutIntent+`,"intent":{"method":"mint","type":"assemble",`+
+		around(t, "an amount of 1 MiB", withoutIntent+`,"intent":{"method":"mint","type":"assemble",`+
 			`"from":[{"type":"asset","id":"gold","amount":@}],"to":[{"type":"ERC20","id":"t","amount":1}]}}`, "9", ""),
-		around("intent, names", withoutIntent+`,"intent":{"method":"mint","type":"assemble",`+
+		around(t, "intent, names", withoutIntent+`,"intent":{"method":"mint","type":"assemble",`+
 			`"from":[{"type":"asset","id":"gold","amount":1}],"to":[{"type":"ERC20","id":"t","amount":1}],@}}`,
 			`"fee_rate":1`, ","),
 	}
@@ -168,7 +168,7 @@ func TestParseTimesStayInTheirBounds(t *testing.T) {
 		name   string
 		shapes []shape
 		parse  func([]byte) error
-	}{{"result", resultShapes(), parseResult}, {"validate", validateShapes(), parseValidate}} {
+	}{{"result", resultShapes(t), parseResult}, {"validate", validateShapes(t), parseValidate}} {
 		for _, s := range test.shapes {
 			t.Run(test.name+"/"+s.name, func(t *testing.T) {
 				body := s.body()
@@ -190,10 +190,10 @@ func TestConcurrentResultsStayInTheirHeap(t *testing.T) {
 	if racedetector.On {
 		t.Skip("the race detector needs memory too; run this without it")
 	}
-	for _, s := range resultShapes() {
+	for _, s := range resultShapes(t) {
 		t.Run(s.name, func(t *testing.T) {
 			game := &holdingGame{arrived: make(chan struct{}), release: make(chan struct{})}
-			handler, send := newHandler(game), signed(ramp.PathResult, s.body())
+			handler, send := newHandler(t, game), signed(t, ramp.PathResult, s.body())
 			runtime.GC()
 			peak := heapPeak()
 
@@ -201,7 +201,11 @@ func TestConcurrentResultsStayInTheirHeap(t *testing.T) {
 			for range concurrent {
 				go func() {
 					answer := httptest.NewRecorder()
-					handler.ServeHTTP(answer, send())
+					if request, err := send(); err == nil {
+						handler.ServeHTTP(answer, request)
+					} else {
+						t.Error(err)
+					}
 					answers <- answer.Code
 				}()
 			}

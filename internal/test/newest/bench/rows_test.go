@@ -124,12 +124,12 @@ func parseComparison[Theirs, Ours any](subject, rival string, body []byte, parse
 
 // handlerComparisons serve signed calls without connections, so that only the handlers are
 // measured.
-func handlerComparisons() []comparison {
-	key := ramp.Must(crypto.HexToECDSA(validatorKey))
+func handlerComparisons(t testing.TB) []comparison {
+	key := must.Get(crypto.HexToECDSA(validatorKey))(t)
 	compare := func(subject, path string, body []byte, most bounds, byHand http.HandlerFunc) comparison {
 		return comparison{subject: subject, rival: "barest handler by hand", bounds: most,
-			setup: func(testing.TB) (ours, theirs func() error) {
-				return serve(newHandler(approvingGame{}), path, body), serve(byHand, path, body)
+			setup: func(t testing.TB) (ours, theirs func() error) {
+				return serve(t, newHandler(t, approvingGame{}), path, body), serve(t, byHand, path, body)
 			}}
 	}
 	return []comparison{
@@ -161,15 +161,15 @@ type playersAndStore interface {
 	ramp.Store
 }
 
-func newHandler(g playersAndStore) *ramp.Handler {
-	return ramp.Must(ramp.NewHandler(ramp.HandlerConfig{
-		Terms:   ramp.Must(ramp.NewTerms(ramp.TermsConfig{Any: true})),
+func newHandler(t testing.TB, g playersAndStore) *ramp.Handler {
+	return must.Get(ramp.NewHandler(ramp.HandlerConfig{
+		Terms:   must.Get(ramp.NewTerms(ramp.TermsConfig{Any: true}))(t),
 		Players: g,
 		Store:   g,
-		Key:     ramp.Must(ramp.TextKey(hmacSecret)),
-		Signer:  ramp.Must(ramp.NewKeySigner("0x" + validatorKey)),
+		Key:     must.Get(ramp.TextKey(hmacSecret))(t),
+		Signer:  must.Get(ramp.NewKeySigner("0x" + validatorKey))(t),
 		Logger:  slog.New(slog.DiscardHandler),
-	}))
+	}))(t)
 }
 
 // approvingGame has no database, so that only the handler is measured.
@@ -190,11 +190,15 @@ func (approvingGame) Update(_ context.Context, _ uuid.UUID, next ramp.Transition
 
 // serve returns a call of the handler with a signed body (interface 4.3), which it must
 // approve.
-func serve(handler http.Handler, path string, body []byte) (call func() error) {
-	send := signed(path, body)
+func serve(t testing.TB, handler http.Handler, path string, body []byte) (call func() error) {
+	send := signed(t, path, body)
 	return func() error {
+		request, err := send()
+		if err != nil {
+			return err
+		}
 		answer := httptest.NewRecorder()
-		handler.ServeHTTP(answer, send())
+		handler.ServeHTTP(answer, request)
 		if answer.Code != http.StatusOK {
 			return errors.New(answer.Body.String())
 		}
@@ -203,13 +207,16 @@ func serve(handler http.Handler, path string, body []byte) (call func() error) {
 }
 
 // signed returns a function that returns a request with a body and its signature.
-func signed(path string, body []byte) func() *http.Request {
+func signed(t testing.TB, path string, body []byte) func() (*http.Request, error) {
 	header := http.Header{"Content-Type": {"application/json"}, ramp.HeaderAuthorization: {"Bearer token-of-a-session"},
-		ramp.HeaderSession: {"hero-4821"}, ramp.HeaderHMAC: {ramp.Must(ramp.TextKey(hmacSecret)).Sign(body)}}
-	return func() *http.Request {
-		r := ramp.Must(http.NewRequest(http.MethodPost, path, bytes.NewReader(body)))
+		ramp.HeaderSession: {"hero-4821"}, ramp.HeaderHMAC: {must.Get(ramp.TextKey(hmacSecret))(t).Sign(body)}}
+	return func() (*http.Request, error) {
+		r, err := http.NewRequest(http.MethodPost, path, bytes.NewReader(body))
+		if err != nil {
+			return nil, err
+		}
 		r.Header = header
-		return r
+		return r, nil
 	}
 }
 
@@ -321,14 +328,18 @@ var orderComparison = comparison{subject: "an order on SQLite, accept and finish
 				From: []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: tokenAddress, Amount: ramp.NewAmount(1)}},
 				To:   []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: item, Amount: ramp.NewAmount(goldOfOrder)}}}
 			id := uuid.MustParse(c.UUID)
+			digest, err := ramp.ParseDigest(c.Digest)
+			if err != nil {
+				return err
+			}
 			if _, err := store.Update(ctx, id, ramp.Accept(ramp.Session{ID: "hero-4821"}, &ramp.ValidateRequest{
-				UserAddress: c.UserAddress, ProjectID: c.ProjectID, Digest: ramp.Must(ramp.ParseDigest(c.Digest)),
+				UserAddress: c.UserAddress, ProjectID: c.ProjectID, Digest: digest,
 				UUID:   id,
 				Intent: burn,
 			}, time.Now())); err != nil {
 				return err
 			}
-			_, err := store.Update(ctx, id,
+			_, err = store.Update(ctx, id,
 				ramp.Finish(&ramp.Result{SessionID: "hero-4821", UUID: id, TxHash: c.TxHash, Intent: burn,
 					Receipt: ramp.Receipt{Status: ramp.NewQuantity(0)}}, time.Now()))
 			return err

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	_ "modernc.org/sqlite"
 
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/rampsql"
 )
 
@@ -49,15 +50,15 @@ func create(t testing.TB, db *sql.DB, d rampsql.Dialect) {
 // sqlite is a file for each world, in a directory.
 func sqlite(dir string) database {
 	return database{rampsql.SQLite, func(t testing.TB) *sql.DB {
-		db := openFile(filepath.Join(dir, "seed.db"))
+		db := openFile(t, filepath.Join(dir, "seed.db"))
 		create(t, db, rampsql.SQLite)
 		return db
 	}}
 }
 
-func openFile(file string) *sql.DB {
-	db := must(sql.Open("sqlite", "file:"+file+
-		"?_txlock=immediate&_pragma=busy_timeout(10000)&_pragma=synchronous(off)&_pragma=journal_mode(wal)"))
+func openFile(t testing.TB, file string) *sql.DB {
+	db := must.Get(sql.Open("sqlite", "file:"+file+
+		"?_txlock=immediate&_pragma=busy_timeout(10000)&_pragma=synchronous(off)&_pragma=journal_mode(wal)"))(t)
 	db.SetMaxIdleConns(10)
 	return db
 }
@@ -68,7 +69,7 @@ func copyFile(t testing.TB, dir string, content []byte) (db *sql.DB, remove func
 	if err := os.WriteFile(file, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	db = openFile(file)
+	db = openFile(t, file)
 	return db, func() {
 		db.Close()
 		for _, end := range []string{"", "-wal", "-shm"} {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/rampbooks"
 	"github.com/token-ramp/ramp-go/rampsql"
 )
@@ -54,8 +55,6 @@ type server struct {
 	terms   *ramp.Terms
 }
 
-var signer = must(ramp.NewKeySigner(strings.Repeat("12", 32)))
-
 func item(n int64) []ramp.Item {
 	return []ramp.Item{{ID: "gold", Amount: ramp.NewAmount(n), IconURL: "https://example.com/gold.png"}}
 }
@@ -67,16 +66,16 @@ func (w *world) product() ramp.Product {
 
 // newServer starts a process, with what is set now.
 func (w *world) newServer() *server {
-	terms := must(ramp.NewTerms(ramp.TermsConfig{ProjectID: w.game.project, Network: ramp.Testnet,
-		Products: []ramp.Product{w.product()}}))
-	key := must(ramp.TextKey(w.game.key))
+	terms := must.Get(ramp.NewTerms(ramp.TermsConfig{ProjectID: w.game.project, Network: ramp.Testnet,
+		Products: []ramp.Product{w.product()}}))(w.t)
+	key := must.Get(ramp.TextKey(w.game.key))(w.t)
 	if w.game.former != "" {
-		key = key.WithPrevious(must(ramp.TextKey(w.game.former)))
+		key = key.WithPrevious(must.Get(ramp.TextKey(w.game.former))(w.t))
 	}
-	return &server{terms: terms, handler: must(ramp.NewHandler(ramp.HandlerConfig{Players: w, Store: w.store,
-		Terms: terms, Key: key, Wallet: w.wallet, Policy: w.policy, Confirm: w.proof(), Signer: signer,
+	return &server{terms: terms, handler: must.Get(ramp.NewHandler(ramp.HandlerConfig{Players: w, Store: w.store,
+		Terms: terms, Key: key, Wallet: w.wallet, Policy: w.policy, Confirm: w.proof(), Signer: w.signer,
 		Logger: slog.New(slog.NewJSONHandler(w.log, nil)), OnConflict: w.conflict,
-		Now: func() time.Time { return w.now().Add(w.game.clock) }}))}
+		Now: func() time.Time { return w.now().Add(w.game.clock) }}))(w.t)}
 }
 
 // deploy replaces all processes. The new ones do not know a former price.
@@ -257,8 +256,8 @@ type store struct {
 }
 
 func newStore(w *world) *store {
-	return &store{w: w, Store: must(rampsql.New(rampsql.Config{DB: w.db, Dialect: w.data.dialect, Apply: w.apply,
-		Logger: slog.New(slog.NewJSONHandler(w.log, nil))}))}
+	return &store{w: w, Store: must.Get(rampsql.New(rampsql.Config{DB: w.db, Dialect: w.data.dialect, Apply: w.apply,
+		Logger: slog.New(slog.NewJSONHandler(w.log, nil))}))(w.t)}
 }
 
 func (s *store) Refused(ctx context.Context, id uuid.UUID, reason string) error {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/rampbooks"
 	"github.com/token-ramp/ramp-go/support"
 )
@@ -26,13 +27,15 @@ var (
 )
 
 func (w *world) desk() *support.Orders {
-	return must(support.New(support.Config{Store: w.store, Proof: w.proof(), ProjectID: w.game.project,
-		Products: w.books.sold, Books: w.reconciler(), Logger: slog.New(slog.NewJSONHandler(w.log, nil)), Now: w.now}))
+	return must.Get(support.New(support.Config{Store: w.store, Proof: w.proof(), ProjectID: w.game.project,
+		Products: w.books.sold, Books: w.reconciler(), Now: w.now,
+		Logger: slog.New(slog.NewJSONHandler(w.log, nil))}))(w.t)
 }
 
 func (w *world) reconciler() *rampbooks.Reconciler {
-	return must(rampbooks.New(rampbooks.Config{Store: w.store, Proof: w.proof(), ProjectID: w.game.project,
-		Products: w.books.sold, Journal: &w.books, Logger: slog.New(slog.NewJSONHandler(w.log, nil)), Now: w.now}))
+	return must.Get(rampbooks.New(rampbooks.Config{Store: w.store, Proof: w.proof(), ProjectID: w.game.project,
+		Products: w.books.sold, Journal: &w.books, Now: w.now,
+		Logger: slog.New(slog.NewJSONHandler(w.log, nil))}))(w.t)
 }
 
 // waiting are the orders that persons see: those that have waited for 13 hours.

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 // planted is a fault in a copy of the product: one of its guards, or the mend of a fault that we had, is gone.
@@ -91,7 +93,7 @@ func TestEachPlantFits(t *testing.T) {
 	}
 }
 
-func root(t *testing.T) string { return must(filepath.Abs("../../../../..")) }
+func root(t *testing.T) string { return must.Get(filepath.Abs("../../../../.."))(t) }
 
 // TestPlants plays the pairs of the core with each fault, until one shows it. PAIRS_PLANT names one of them.
 func TestPlants(t *testing.T) {
@@ -105,7 +107,8 @@ func TestPlants(t *testing.T) {
 		}
 		dir := t.TempDir()
 		copied, overlay := filepath.Join(dir, "copy"+filepath.Ext(p.file)), filepath.Join(dir, "overlay.json")
-		text := must(json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(root(t), p.file): copied}}))
+		replaced := map[string]string{filepath.Join(root(t), p.file): copied}
+		text := must.Get(json.Marshal(map[string]any{"Replace": replaced}))(t)
 		if err := os.WriteFile(copied, []byte(p.apply(t, root(t))), 0o600); err != nil {
 			t.Fatal(err)
 		}

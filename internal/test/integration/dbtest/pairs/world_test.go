@@ -19,6 +19,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/rampbooks"
 	"github.com/token-ramp/ramp-go/rampproof"
 )
@@ -43,6 +44,7 @@ type world struct {
 	data    database
 	store   *store
 	game    game
+	signer  *ramp.Signer
 	service service
 	servers []*server
 	log     *buffer
@@ -101,7 +103,8 @@ func (l *buffer) String() string              { l.mu.Lock(); defer l.mu.Unlock()
 // begin makes a world in which bob, long ago, has minted and burned: the node is known to list such events.
 func begin(t testing.TB, data database, now func() time.Time, sleep func(time.Duration)) *world {
 	w := &world{t: t, now: now, sleep: sleep, gap: 20 * time.Second, data: data, db: data.open(t), log: &buffer{},
-		inside: map[string]func(){}, taking: make(chan bool, 1), last: map[string]string{}}
+		inside: map[string]func(){}, taking: make(chan bool, 1), last: map[string]string{},
+		signer: must.Get(ramp.NewKeySigner(strings.Repeat("12", 32)))(t)}
 	w.chain = &chain{now: now, begun: now().Add(-24 * time.Hour)}
 	w.game = game{price: price{mint: 100, burn: 100}, key: "key", project: "p", accounts: map[string]string{},
 		session: map[string]string{}}
@@ -150,7 +153,7 @@ type seed struct {
 func plant(t testing.TB, dir string) *seed {
 	w := begin(t, sqlite(dir), time.Now, time.Sleep)
 	w.check(w.db.Close()) // which leaves no journal
-	return &seed{w, must(os.ReadFile(filepath.Join(dir, "seed.db"))), time.Now()}
+	return &seed{w, must.Get(os.ReadFile(filepath.Join(dir, "seed.db")))(t), time.Now()}
 }
 
 // grow makes a world from the seed, with a database of its own.
@@ -219,15 +222,9 @@ func (w *world) both(one, other func()) {
 }
 
 func (w *world) proof() *rampproof.Proof {
-	return must(rampproof.New(rampproof.Config{Chain: must(ramp.NewRPC(ramp.RPCConfig{URL: "http://node.local",
-		ChainID: 1112, Retries: -1, HTTPClient: &http.Client{Transport: w.chain}})), Network: ramp.Testnet,
+	chain := must.Get(ramp.NewRPC(ramp.RPCConfig{URL: "http://node.local", ChainID: 1112, Retries: -1,
+		HTTPClient: &http.Client{Transport: w.chain}}))(w.t)
+	return must.Get(rampproof.New(rampproof.Config{Chain: chain, Network: ramp.Testnet,
 		Payers: []common.Address{payer}, Decimals: map[common.Address]int{token: 18},
-		Logger: slog.New(slog.DiscardHandler)}))
-}
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
+		Logger: slog.New(slog.DiscardHandler)}))(w.t)
 }
