@@ -308,3 +308,25 @@ func TestPromisedReleasesOfGoAreTested(t *testing.T) {
 	assert.Equal(t, promised, releases(".github/workflows/ci.yml", `(?m)^ +go: .*`))
 	assert.Equal(t, promised, releases("Makefile", `(?m)^RELEASES :=.*`))
 }
+
+// What runs seldom is not seen to run nothing: each -run of a file finds a test, and a test reads each variable.
+func TestWhatRunsSeldomRunsSomething(t *testing.T) {
+	t.Chdir(root)
+	tests := must.Get(exec.Command("git", "grep", "-hoE", `^func (Test|Fuzz)[A-Za-z0-9_]+|"[A-Z_]+_ALL"`, "--", "*.go").
+		Output())(t)
+	var names []string
+	for line := range strings.Lines(string(tests)) {
+		names = append(names, strings.TrimPrefix(strings.TrimSpace(line), "func "))
+	}
+	files, asked := must.Get(filepath.Glob(".github/workflows/*.yml"))(t), 0
+	for _, file := range append(files, "Makefile", ".ci/run", "CONTRIBUTING.md") {
+		text := string(must.Get(os.ReadFile(file))(t))
+		for _, m := range regexp.MustCompile(`-run ([A-Z]\w+)|\b([A-Z_]+_ALL)=1`).FindAllStringSubmatch(text, -1) {
+			asked++
+			assert.True(t, slices.ContainsFunc(names, func(name string) bool {
+				return m[1] != "" && strings.Contains(name, m[1]) || m[2] != "" && name == `"`+m[2]+`"`
+			}), "%s: nothing has the name %s", file, m[0])
+		}
+	}
+	assert.Greater(t, asked, 10)
+}
