@@ -428,6 +428,7 @@ func thefts() map[string]theft {
 		unpaid = "the same, with a failed transaction that the ramp did not pay for"
 		second = "a second order, with a transaction that ended another"
 
+		tiny    = "the same, after the thief has ended a forged order of next to nothing by that mint"
 		early   = "the same, before the mint is in a block"
 		keyless = "nothing, and no key is needed: the player copies the ramp's call and sends it first, " +
 			"so the ramp's own transaction fails"
@@ -528,6 +529,16 @@ func thefts() map[string]theft {
 				mint := h.order(h.service.Mint, "thief", silent)
 				h.forge(&mint.Request, failed.TxHash, 0)
 			}},
+		"a failed burn of the thief's, and a tiny order that the mint ended": {tiny, 101, func(h *heist) {
+			mint := h.order(h.service.Mint, "thief", silent)
+			little := h.validate(ramp.Mint, h.wallet("thief").Hex(), func(r *ramp.ValidateRequest) {
+				r.Intent.From[0].Amount = ramp.NewAmount(1)
+				r.Intent.To[0].Amount = must.Get(ramp.ParseAmount("0.01"))(h.t)
+			})
+			assert.Equal(h.t, http.StatusOK, h.forge(little, mint.TxHash, 1))
+			failed := h.order(h.service.Burn, "thief", silent, ramptest.TransactionFails())
+			h.forge(&mint.Request, failed.TxHash, 0)
+		}},
 		"a failed burn of the thief's, early": {early, 100, func(h *heist) {
 			failed := h.order(h.service.Burn, "thief", silent, ramptest.TransactionFails())
 			mint := h.order(h.service.Mint, "thief", ramptest.StaysPending())

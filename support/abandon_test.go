@@ -31,6 +31,10 @@ func TestAbandonRefusesWhileTheTransactionOfTheOrderIsOnTheChain(t *testing.T) {
 		return rig.Tx{From: rig.Player, Payer: rig.Payer, To: rig.Vault,
 			Transfers: []ramp.Transfer{rig.Moved(rig.Player, to, hundredths)}}
 	}
+	with := func(tx rig.Tx, from, to common.Address) rig.Tx { // and five tokens more
+		tx.Transfers = append(tx.Transfers, rig.Moved(from, to, 500))
+		return tx
+	}
 	byPlayer := func(tx rig.Tx) rig.Tx { tx.Payer, tx.To = zero, rig.Token; return tx }
 	// another is an order that has ended by the transaction.
 	another := func(user common.Address, d ramp.Direction, tokens int64, state ramp.OrderState) *ramp.Order {
@@ -69,6 +73,13 @@ func TestAbandonRefusesWhileTheTransactionOfTheOrderIsOnTheChain(t *testing.T) {
 			another(rig.Friend, ramp.Mint, 5, ramp.OrderSucceeded), nil, true},
 		"it ended another's burn": {ramp.Burn, burn(zero, 500), 20 * time.Minute,
 			another(rig.Friend, ramp.Burn, 5, ramp.OrderSucceeded), nil, true},
+
+		"it ended another's mint, and minted for the player, too": {ramp.Mint, with(mint(500), zero, rig.Friend),
+			20 * time.Minute, another(rig.Friend, ramp.Mint, 5, ramp.OrderSucceeded), nil, true},
+		"it ended another's burn, and burned the player's tokens, too": {ramp.Burn, with(burn(zero, 500), rig.Friend, zero),
+			20 * time.Minute, another(rig.Friend, ramp.Burn, 5, ramp.OrderSucceeded), nil, true},
+		"it ended another's mint, and minted dust for the player": {ramp.Mint, with(mint(4), zero, rig.Friend),
+			20 * time.Minute, another(rig.Friend, ramp.Mint, 5, ramp.OrderSucceeded), nil, false},
 
 		"it ended an order of the player of another amount": {ramp.Mint, mint(500), time.Minute,
 			another(rig.Player, ramp.Mint, 90, ramp.OrderSucceeded), nil, true},

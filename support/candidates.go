@@ -150,14 +150,17 @@ func (c *Candidate) objection(order *ramp.Order, proof *evidence.Prover) string 
 	}
 }
 
-// endedRightly reports whether a transaction is that of another order: it proves its end, and
-// its amount does not fit this order better.
+// endedRightly reports whether a transaction is that of another order: it proves its end, moved nothing more
+// for the user of this order, and its amount does not fit this order better.
 func (o *Orders) endedRightly(order, other *ramp.Order, sent *ramp.Transaction, receipt *ramp.Receipt) bool {
 	if other.State != ramp.OrderSucceeded {
 		return false
 	}
 	e, err := o.prover.Check(other, sent, receipt)
 	if err != nil {
+		return false
+	}
+	if rest, err := o.prover.Unexplained(order, receipt, other); err != nil || rest != nil {
 		return false
 	}
 	moved, pieces := movedBy(&e), len(e.TokenIDs) > 0

@@ -14,7 +14,6 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
-	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -195,8 +194,13 @@ func (l *ledger) NewestSuccess(context.Context, ramp.Network) (ramp.Order, error
 // TestWhatWasIssuedIsNotGivenBack is about a mint of 10 tokens that was accepted 10 minutes ago,
 // and whose transaction failed a minute ago. Yesterday, another order ended by a transaction.
 func TestWhatWasIssuedIsNotGivenBack(t *testing.T) {
-	const minted = "has ended no order"
+	const minted, lessThan = "has ended no order", ", which explains less"
 	accepted, failed := now.Add(-10*time.Minute), now.Add(-time.Minute)
+	succeeded := func(tokens int64) ramp.Order {
+		o := orderOf(ramp.Mint, tokens)
+		o.State = ramp.OrderSucceeded
+		return o
+	}
 	type game struct {
 		*node
 		*ledger
@@ -227,12 +231,43 @@ func TestWhatWasIssuedIsNotGivenBack(t *testing.T) {
 		"a transfer to oneself":         {func(g *game) { g.send(failed, "user>user 10") }, "", nil},
 		"what a reorganization removed": {func(g *game) { g.send(failed, "zero>user 10 removed") }, "", nil},
 		"a mint that ended another order": {func(g *game) {
-			g.ended[g.send(failed, "zero>user 10")] = ramp.Order{UUID: uuid.New()}
+			g.ended[g.send(failed, "zero>user 10")] = succeeded(10)
 		}, "", nil},
 		"one that did, and one that did not": {func(g *game) {
-			g.ended[g.send(failed, "zero>user 10")] = ramp.Order{UUID: uuid.New()}
+			g.ended[g.send(failed, "zero>user 10")] = succeeded(10)
 			g.send(failed, "zero>user 10")
 		}, minted, evidence.ErrNotProven},
+		"it ended another order, less the fee": {func(g *game) { g.ended[g.send(failed, "zero>user 9")] = succeeded(10) },
+			"", nil},
+		"it ended an order of less": {func(g *game) { g.ended[g.send(failed, "zero>user 10")] = succeeded(9) },
+			lessThan, evidence.ErrNotProven},
+		"by a hundredth of this one": {func(g *game) {
+			g.ended[g.send(failed, "zero>user 1.1")] = succeeded(1)
+		}, lessThan, evidence.ErrNotProven},
+		"by less than a hundredth": {func(g *game) {
+			g.ended[g.send(failed, "zero>user 1.099")] = succeeded(1)
+		}, "", nil},
+		"it passes on what it is minted": {func(g *game) {
+			g.ended[g.send(failed, "zero>user 10, user>friend 10")] = succeeded(1)
+		}, lessThan, evidence.ErrNotProven},
+		"it ended another player's order": {func(g *game) {
+			o := succeeded(10)
+			o.UserAddress = stranger.Hex()
+			g.ended[g.send(failed, "zero>friend 10, zero>user 10")] = o
+		}, lessThan, evidence.ErrNotProven},
+		"it ended another player's order, and this one's, too": {func(g *game) {
+			g.ended[g.send(failed, "zero>friend 10, zero>user 10")] = succeeded(10)
+		}, "", nil},
+		"it ended a burn": {func(g *game) {
+			o := orderOf(ramp.Burn, 10)
+			o.State = ramp.OrderSucceeded
+			g.ended[g.send(failed, "user>zero 10, zero>user 10")] = o
+		}, lessThan, evidence.ErrNotProven},
+		"it ended an order as failed": {func(g *game) {
+			o := succeeded(10)
+			o.State = ramp.OrderFailed
+			g.ended[g.send(failed, "zero>user 10")] = o
+		}, lessThan, evidence.ErrNotProven},
 		"a mint that ended it": {func(g *game) { g.ended[g.send(failed, "zero>user 10")] = g.order }, minted,
 			evidence.ErrNotProven},
 		"a mint an hour before": {func(g *game) { g.send(accepted.Add(-time.Hour), "zero>user 10") }, "", nil},
@@ -329,7 +364,8 @@ func TestWhatWasIssuedIsNotGivenBack(t *testing.T) {
 func TestASearchAsksTheNodeLittle(t *testing.T) {
 	for _, age := range []time.Duration{time.Minute, time.Hour, 13 * time.Hour} {
 		n := newNode()
-		witness := orderOf(ramp.Burn, 3)
+		witness, other := orderOf(ramp.Burn, 3), orderOf(ramp.Mint, 1)
+		other.State = ramp.OrderSucceeded
 		witness.TxHash = n.send(now.Add(-24*time.Hour), "user>zero 3").Hex()
 		order := orderOf(ramp.Mint, 10)
 		order.AcceptedAt = now.Add(-age)
@@ -337,7 +373,7 @@ func TestASearchAsksTheNodeLittle(t *testing.T) {
 		decimals := map[common.Address]int{proofToken: 18}
 		prover := evidence.NewProver(evidence.Config{Chain: n.client(t), Decimals: decimals})
 		n.requests, n.calls = 0, 0
-		ended := map[common.Hash]ramp.Order{common.HexToHash("0x2"): witness}
+		ended := map[common.Hash]ramp.Order{common.HexToHash("0x2"): other}
 		failed := n.failed(now.Add(-30 * time.Second))
 		witnessed, err := prover.Unminted(t.Context(), &ledger{&witness, ended, nil}, &order, failed)
 		require.NoError(t, err)

@@ -24,7 +24,8 @@ const maxMints = 1000
 // transaction failed may be given back. Anybody who sees the call of the ramp in public can
 // send it first, and then the ramp's own transaction fails. A mint that it finds, of at least
 // a hundredth of the order, is an error that wraps [ErrNotProven]: dust, which anybody can
-// send, must freeze nothing. witnessed is true if an empty list could be believed.
+// send, must freeze nothing. A mint that ended another order explains as much as that order was
+// about. witnessed is true if an empty list could be believed.
 func (p *Prover) Unminted(
 	ctx context.Context, finder orderFinder, order *ramp.Order, failed *ramp.Receipt,
 ) (witnessed bool, err error) {
@@ -53,18 +54,67 @@ func (p *Prover) Unminted(
 	}
 	for _, m := range minted {
 		other, err := finder.OrderByTransaction(ctx, m.hash)
-		if errors.Is(err, ramp.ErrOrderUnknown) || err == nil && other.UUID == order.UUID {
-			return false,
-				fmt.Errorf(
-					"%w: transaction %s minted %s units of the token %s for the user %s, and has "+
-						"ended no order",
-					ErrNotProven, m.hash, m.units, token, user)
+		none := errors.Is(err, ramp.ErrOrderUnknown) || err == nil && other.UUID == order.UUID
+		if err != nil && !none {
+			return false, err
 		}
+		var ended []*ramp.Order
+		which := "ended no order"
+		if !none {
+			ended, which = []*ramp.Order{&other}, fmt.Sprintf("ended order %s, which explains less", other.UUID)
+		}
+		rest, err := p.Unexplained(order, m.receipt, ended...)
 		if err != nil {
 			return false, err
 		}
+		if rest != nil {
+			return false,
+				fmt.Errorf(
+					"%w: transaction %s minted %s units of the token %s for the user %s, and has %s",
+					ErrNotProven, m.hash, m.units, token, user, which)
+		}
 	}
 	return len(search.Witnesses) > 0, nil
+}
+
+// Unexplained returns how much a transaction moved for the user of an order beyond what the orders of that user
+// were about that have ended by it, or nil if this is less than a hundredth of the order. An order explains no
+// more than it ordered: a thief with the HMAC key could otherwise end a tiny order with the mint of a large one.
+func (p *Prover) Unexplained(
+	order *ramp.Order, receipt *ramp.Receipt, ended ...*ramp.Order,
+) (rest *big.Int, err error) {
+	least, err := p.hundredth(order)
+	if err != nil {
+		return nil, err
+	}
+	token, user := parties(order)
+	decimals, _ := p.DecimalsOf(token)
+	transfers, rest := transfersOf(token, receipt.Logs), new(big.Int)
+	for _, t := range transfers {
+		account := t.To
+		if order.Direction == ramp.Burn {
+			account = t.From
+		}
+		if account == user && !IsDust(&t) {
+			rest.Add(rest, unitsOf(&t))
+		}
+	}
+	if issued := p.issued(transfers); order.Direction == ramp.Mint && rest.Cmp(issued) > 0 {
+		rest = issued // the rest came from somebody else
+	}
+	for _, o := range ended {
+		itsToken, itsUser := parties(o)
+		if o.State != ramp.OrderSucceeded || o.Direction != order.Direction || itsToken != token || itsUser != user {
+			continue
+		}
+		if units, err := TokensOf(o)[0].Amount.Units(decimals); err == nil {
+			rest.Sub(rest, units)
+		}
+	}
+	if rest.Cmp(least) < 0 {
+		return nil, nil
+	}
+	return rest, nil
 }
 
 // newestSuccess returns the order that ended last by a transaction that succeeded, or nil.
@@ -155,8 +205,9 @@ func atLeast(logs []ramp.Log, least *big.Int) (hashes []common.Hash) {
 
 // mint is a transaction by which tokens came from outside.
 type mint struct {
-	hash  common.Hash
-	units *big.Int
+	hash    common.Hash
+	units   *big.Int
+	receipt *ramp.Receipt
 }
 
 // minted returns which of some transactions brought at least that much from outside.
@@ -189,7 +240,7 @@ func (p *Prover) minted(
 			return nil, fmt.Errorf("%w: transaction %s: %w", ErrNotProven, hash, err)
 		}
 		if units := p.issued(transfersOf(token, receipts[i].Logs)); units.Cmp(least) >= 0 {
-			found = append(found, mint{hash, units})
+			found = append(found, mint{hash, units, &receipts[i]})
 		}
 	}
 	return found, nil
