@@ -128,11 +128,13 @@ type Config struct {
 	// logs such a movement.
 	Closed bool
 
-	// NoThief says that the game may accept any session. By default, when its test ends, [Start] asks the
-	// game for assets like a thief, with half of each session that the game has accepted: with an
-	// invented token for the session, and with its right token for an invented session, for another
-	// player's session, and for the session with its letters in the other case. [Service.Check] asks,
-	// too. If the game answers, it lists and sells what belongs to others. No event shows these calls.
+	// NoThief says that the game may accept any session. By default, the service asks the game for assets
+	// like a thief, with half of each session that the game has accepted: with an invented token for the
+	// session, and with its right token for an invented session, for another player's session, and for the
+	// session with its letters in the other case. If the game answers, it lists and sells what belongs to
+	// others. It asks at the end of each [Service.Advance], [Service.Deliver] and [Service.Resend] for the
+	// sessions that were not asked for yet, and once more when the test of [Start] ends and in
+	// [Service.Check]. A session that could not be asked for fails the test. No event shows these calls.
 	// Set NoThief if the game accepts every session, if it is a mock that expects certain calls, if it
 	// limits how often a wrong token may be sent, or if a token is valid for several players on purpose.
 	// With [AuditOff], nobody asks either.

@@ -37,8 +37,9 @@
 //
 // # Half of a session
 //
-// When its test ends, [Start] asks the game for assets as a thief would, with half of each session
-// that the game has accepted, and fails the test if the game lists some. See [Config.NoThief].
+// The service asks the game for assets as a thief would, with half of each session that the game has
+// accepted, and [Start] fails the test if the game lists some, or could not be asked. See
+// [Config.NoThief].
 //
 // # What happened
 //
@@ -72,7 +73,8 @@ import (
 // Start starts a service and closes it when the test ends. It fails the test, and logs the timeline, if
 // the game has lost assets or moved them twice, if an order needs attention, or if it is unknown what the
 // game moved. It also fails a test that has not failed otherwise if a [Fault] of an approved order had no
-// effect, see [Perhaps], and if the game lists assets to a thief, see [Config.NoThief]. With
+// effect, see [Perhaps], and if the game lists assets to a thief or could not be asked, see
+// [Config.NoThief]. With
 // [AuditReport] it only logs all of this, and with [AuditOff] it says nothing of it. Orders whose result
 // was never sent or whose last answer was lost by a fault, and pending transactions, do not fail the
 // test.
@@ -86,10 +88,10 @@ func Start(t testing.TB, config Config) *Service {
 		if config.Closed {
 			s.service.Audit.Sweep(s.service.Life.Alive)
 		}
-		var stolen, unasked []string
+		var stolen []string
 		done := !t.Failed() && !t.Skipped() // a test that has stopped has not done all that it means to
 		if done {
-			stolen, unasked = s.service.Game.Thefts(s.service.Life.Alive)
+			stolen = s.service.Game.Thefts(s.service.Life.Alive)
 		}
 		s.Close()
 		said := s.service.Report()
@@ -103,7 +105,7 @@ func Start(t testing.TB, config Config) *Service {
 		default:
 			t.Log(said)
 		}
-		if aside := text.Lines(append(unasked, s.service.Asides())...); aside != "" {
+		if aside := s.service.Asides(); aside != "" {
 			t.Log(aside)
 		}
 		if t.Failed() {

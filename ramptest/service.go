@@ -238,7 +238,7 @@ func (s *Service) Close() { s.service.Close() }
 // test that uses [New], such as in TestMain. It asks the game for assets like a thief, see
 // [Config.NoThief], and what players own if [Config.Closed] is set.
 func (s *Service) Check() error {
-	if problems, _ := s.service.Problems(); problems != "" {
+	if problems := s.service.Problems(); problems != "" {
 		return errors.New(problems)
 	}
 	return nil

@@ -207,13 +207,9 @@ type FailRequest struct {
 
 // Checked is the answer of GET /control/check. If it has Problems, a test must fail.
 type Checked struct {
-	// Problems are what the game lost or moved twice, orders that need attention, and what it gives to
-	// a caller with half of a session; see ramptest.Config.NoThief.
+	// Problems are what the game lost or moved twice, orders that need attention, what it gives to
+	// a caller with half of a session, and what could not be asked; see ramptest.Config.NoThief.
 	Problems []string `json:"problems"`
-
-	// Unasked is what was not asked, such as for a session that the game accepted before but
-	// rejects by now.
-	Unasked []string `json:"unasked"`
 }
 
 // ResetRequest is the body of POST /control/reset. It has no fields.

@@ -534,8 +534,7 @@ func (s *Backend) Check(context.Context) (checked control.Checked, err error) {
 		return checked, reported(err)
 	}
 	defer leave()
-	problems, unasked := s.service.Problems()
-	return control.Checked{Problems: eachLine(problems), Unasked: eachLine(text.Lines(unasked...))}, nil
+	return control.Checked{Problems: eachLine(s.service.Problems())}, nil
 }
 
 // eachLine returns the lines of a text without the name of this package.

@@ -59,6 +59,10 @@ func (s *Orders) Place(ctx context.Context, t *trade.Trade, id uuid.UUID, sessio
 			"%w (the UUID is that of an earlier order, and each order needs an initialize call "+
 				"of its own)", err)
 	}
+	if stranger && s.Game.WasRobbed(session) {
+		err = fmt.Errorf("%w (the service has asked for this session like a thief: if the game limits how "+
+			"often a wrong token may be sent, set Config.NoThief)", err)
+	}
 	if placed == nil && err != nil {
 		s.refused(o, err)
 	}

@@ -11,13 +11,13 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest/internal/text"
 )
 
-// Problems returns what Start fails a test for when it ends, and what was not asked.
-func (s *Service) Problems() (problems string, unasked []string) {
+// Problems returns what Start fails a test for when it ends.
+func (s *Service) Problems() string {
 	if s.config.Closed {
 		s.Audit.Sweep(s.Life.Alive)
 	}
-	stolen, unasked := s.Game.Thefts(s.Life.Alive)
-	return text.Lines(append([]string{s.Report(), s.Shortfalls()}, stolen...)...), unasked
+	stolen := s.Game.Thefts(s.Life.Alive)
+	return text.Lines(append([]string{s.Report(), s.Shortfalls()}, stolen...)...)
 }
 
 // Shortfalls lists what a unit test shows less than it seems to: faults that had no effect, and what its

@@ -54,6 +54,9 @@ func (s *Orders) Advance(d time.Duration) []delivery.Delivery {
 	if s.config.Closed {
 		s.Audit.Sweep(s.Life.Alive)
 	}
+	if s.config.IsUnitTest {
+		s.Game.AskLikeAThief(s.Life.Alive)
+	}
 	s.changes.note()
 	return sent
 }
@@ -182,5 +185,9 @@ func (s *Orders) ByHand(ctx context.Context, o *order.Order, stated order.Outcom
 	}
 	defer s.History.Wake()
 	defer s.changes.note(o.UUID)
-	return s.deliveries.Attempt(ctx, o, stated, fault.ByHand).Err
+	sent := s.deliveries.Attempt(ctx, o, stated, fault.ByHand)
+	if s.config.IsUnitTest {
+		s.Game.AskLikeAThief(s.Life.Alive)
+	}
+	return sent.Err
 }

@@ -61,6 +61,7 @@ type Game struct {
 	to     atomic.Pointer[destination] // nil until set
 
 	readings readings
+	thief    thief
 	Failing  failures.List[string] // of the assets calls: [AssetsLost] and the others
 }
 
@@ -106,4 +107,5 @@ func (s *Game) Read(session ramp.Session) (read Reading, ok bool) { return s.rea
 func (s *Game) Reset() {
 	s.Failing.Reset()
 	s.readings.reset()
+	s.thief.reset()
 }

@@ -55,6 +55,8 @@ type readings struct {
 type guest struct {
 	session          ramp.Session
 	server, playerID string
+	robbed           bool // it was asked for like a thief
+	asked            bool // the game has answered all of that
 }
 
 // readingKey is the key of a session. It includes the token, so that a caller with a
@@ -73,9 +75,26 @@ func (r *readings) keep(s ramp.Session, read Reading) {
 	if r.guests == nil {
 		r.guests = make(map[string]guest)
 	}
-	if _, known := r.guests[s.ID]; read.Err == nil && (known || len(r.guests) < maxReadings) {
-		r.guests[s.ID] = guest{s, read.Player.Server, read.Player.PlayerID}
+	if g, known := r.guests[s.ID]; read.Err == nil && (known || len(r.guests) < maxReadings) {
+		r.guests[s.ID] = guest{s, read.Player.Server, read.Player.PlayerID, g.robbed, g.asked}
 	}
+}
+
+// robbed notes that a session was asked for like a thief, and whether the game has answered all of that.
+func (r *readings) robbed(session string, answered bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if g, known := r.guests[session]; known {
+		g.robbed, g.asked = true, g.asked || answered
+		r.guests[session] = g
+	}
+}
+
+// wasRobbed reports whether a session was asked for like a thief.
+func (r *readings) wasRobbed(session string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.guests[session].robbed
 }
 
 // accepted returns the sessions that the game has accepted, sorted.

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
@@ -16,7 +17,7 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest/internal/text"
 )
 
-// maxVictims bounds the calls of a thief. A mistake is the same for every session.
+// maxVictims bounds how many sessions are asked for again. A mistake is the same for every session.
 const maxVictims = 100
 
 // nobodysToken and nobodysSession are what nobody has issued.
@@ -32,56 +33,126 @@ type theft struct {
 	mixed   string // the same if it lists the token's own player; "" is found
 }
 
-// Thefts asks the game for assets like a thief, for each session that it has accepted. It returns
-// what the game gave away, each kind once, and what was not asked, in sentences. Neither the record
-// nor the books see these calls.
-func (s *Game) Thefts(ctx context.Context) (found, unasked []string) {
+// thief is what was learned by asking like one.
+type thief struct {
+	mu    sync.Mutex
+	told  map[int]bool // by the kind of call
+	found []string     // each kind once, in sentences
+	doubt string       // the first session that only Authenticate has let in
+}
+
+// AskLikeAThief asks the game for assets like a thief, for each session that it has accepted and that was
+// not asked for yet. Neither the record nor the books see these calls.
+func (s *Game) AskLikeAThief(ctx context.Context) {
 	if s.config.NoThief || !s.config.Audited {
-		return nil, nil
+		return
 	}
-	var refused []string
 	guests := s.readings.accepted()
-	if n := len(guests); n > maxVictims {
-		unasked = append(unasked,
-			fmt.Sprintf("ramptest: only %d of %d sessions were asked for like a thief", maxVictims, n))
-		guests = guests[:maxVictims]
+	for _, victim := range guests {
+		if err := s.rob(ctx, victim, guests, false); err != nil && RejectionOf(err) == nil {
+			return // there is no game now
+		}
 	}
-	told := make(map[int]bool) // kinds
-	for i, victim := range guests {
-		calls := s.theftsOf(victim, guests)
-		gave, admitted, err := s.steal(ctx, calls)
+}
+
+// Thefts asks once more, and for up to maxVictims sessions again. It returns what the game gave away, each
+// kind once, and what could never be asked, in sentences.
+func (s *Game) Thefts(ctx context.Context) []string {
+	if s.config.NoThief || !s.config.Audited {
+		return nil
+	}
+	guests := s.readings.accepted()
+	var refused []guest
+	var away error
+	silent, again := 0, 0
+	for _, victim := range guests {
+		if victim.asked {
+			if again++; again > maxVictims || away != nil { // a mistake is the same for every session
+				continue
+			}
+		}
+		err := away // if nobody answers, nobody is asked twice
+		if err == nil {
+			err = s.rob(ctx, victim, guests, true)
+		}
 		switch r := RejectionOf(err); {
+		case err == nil, victim.asked:
 		case r != nil && r.Status < http.StatusInternalServerError:
-			refused = append(refused, fmt.Sprintf("%q", victim.session.ID))
-			continue
-		case err != nil:
-			unasked = append(unasked,
-				fmt.Sprintf("ramptest: %d of %d sessions were not asked for like a thief: %s",
-					len(guests)-i, len(guests), redact.New(victim.session.Token.Reveal()).Text(text.Of(err))))
-			return found, unasked
+			refused = append(refused, victim)
+		default:
+			away, silent = err, silent+1
 		}
-		for kind, text := range gave {
-			if text == "" && admitted[kind] && !told[kind] { // it may check the session elsewhere
-				told[kind] = true
-				unasked = append(unasked,
-					fmt.Sprintf("ramptest: Authenticate accepts session %q with a token that is "+
-						"not its own, and Assets rejects it: does Policy, for a validate call?",
-						calls[kind].session.ID))
-			}
-			if text != "" && !told[kind] {
-				told[kind] = true
-				found = append(found, "ramptest: "+redact.New(victim.session.Token.Reveal()).Text(text)+meant)
-			}
-		}
+	}
+	asked := s.readings.accepted()
+	refused = slices.DeleteFunc(refused, func(old guest) bool { // the player has a newer session
+		return old.playerID != "" && slices.ContainsFunc(asked, func(g guest) bool {
+			return g.asked && g.playerID == old.playerID && g.server == old.server
+		})
+	})
+	s.thief.mu.Lock()
+	found := slices.Clone(s.thief.found)
+	if len(found) == 0 && s.thief.doubt != "" {
+		found = append(found, s.thief.doubt)
+	}
+	s.thief.mu.Unlock()
+	if silent > 0 {
+		found = append(found, fmt.Sprintf("ramptest: %d of %d sessions were not asked for like a thief: %s. "+
+			"The game must run until then: call service.Advance while it does, or close it by t.Cleanup before "+
+			"ramptest.Start, and not by defer%s", silent, len(guests),
+			redact.New(s.readings.tokens()...).Text(text.Of(away)), meant))
 	}
 	if len(refused) > 0 {
-		unasked = append(unasked,
-			"ramptest: not asked for like a thief, because the game has accepted these sessions and now "+
-				"rejects them: "+strings.Join(refused, ", ")+
-				". If their tokens have not expired, one call has used them up: "+
-				"a token must last for all calls of a page")
+		var sessions []string
+		for _, g := range refused {
+			sessions = append(sessions, fmt.Sprintf("%q", g.session.ID))
+		}
+		found = append(found, "ramptest: not asked for like a thief, because the game has accepted these "+
+			"sessions and now rejects them: "+strings.Join(sessions, ", ")+
+			". If their tokens have not expired, one call has used them up: a token must last for all calls "+
+			"of a page. Call service.Advance while they are valid"+meant)
 	}
-	return found, unasked
+	return found
+}
+
+// rob asks with half of a session, unless it was asked before.
+func (s *Game) rob(ctx context.Context, victim guest, guests []guest, again bool) error {
+	if victim.asked && !again {
+		return nil
+	}
+	calls := s.theftsOf(victim, guests)
+	gave, admitted, err := s.steal(ctx, calls)
+	s.readings.robbed(victim.session.ID, err == nil)
+	if err != nil {
+		return err
+	}
+	s.thief.mu.Lock()
+	defer s.thief.mu.Unlock()
+	for kind, text := range gave {
+		switch {
+		case text != "" && !s.thief.told[kind]:
+			if s.thief.told == nil {
+				s.thief.told = make(map[int]bool)
+			}
+			s.thief.told[kind] = true
+			s.thief.found = append(s.thief.found,
+				"ramptest: "+redact.New(victim.session.Token.Reveal()).Text(text)+meant)
+		case text == "" && admitted[kind] && s.thief.doubt == "":
+			s.thief.doubt = fmt.Sprintf("ramptest: Authenticate accepts session %q with a token that is not "+
+				"its own, and Assets rejects it. A validate call asks only Authenticate and Policy, so "+
+				"Authenticate must check that the token belongs to the session (5.1)", calls[kind].session.ID) + meant
+		}
+	}
+	return nil
+}
+
+// WasRobbed reports whether a session was asked for like a thief.
+func (s *Game) WasRobbed(session ramp.Session) bool { return s.readings.wasRobbed(session.ID) }
+
+// reset forgets what was learned.
+func (t *thief) reset() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.told, t.found, t.doubt = nil, nil, ""
 }
 
 // theftsOf returns the calls with half of a session. The last one has both halves.
