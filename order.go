@@ -328,19 +328,19 @@ func openOrder(s Session, r *ValidateRequest, now time.Time) (Order, error) {
 	return o, err
 }
 
-// OnlyOf limits a transition to the orders of one project on one network; empty means any. If the
-// stored order is of another project or network, the error wraps [ErrOrderForeign]. Answer such a
-// result with HTTP 500, so that the service sends it again: the result may be true, and has only
-// come to the wrong place. No call names its network, so OnlyOf stores the network with a new
-// order. An order without a network was accepted before you configured one, and OnlyOf lets it
-// pass.
-func OnlyOf(projectID string, network Network, next Transition) Transition {
+// OnlyOf limits a transition to the orders of some projects on one network; no projects, and no
+// network, mean any. If the stored order is of another project or network, the error wraps
+// [ErrOrderForeign]. Answer such a result with HTTP 500, so that the service sends it again: the
+// result may be true, and has only come to the wrong place. No call names its network, so OnlyOf
+// stores the network with a new order. An order without a network was accepted before you
+// configured one, and OnlyOf lets it pass.
+func OnlyOf(projects []string, network Network, next Transition) Transition {
 	return func(stored *Order) (step Step, err error) {
 		switch {
 		case stored == nil:
-		case projectID != "" && stored.ProjectID != projectID:
+		case len(projects) > 0 && !slices.Contains(projects, stored.ProjectID):
 			return Step{}, fmt.Errorf("ramp: order %s: %w: project %q, and not %q",
-				stored.UUID, ErrOrderForeign, stored.ProjectID, projectID)
+				stored.UUID, ErrOrderForeign, stored.ProjectID, strings.Join(projects, ", "))
 		case network != "" && stored.Network != "" && stored.Network != network:
 			return Step{}, fmt.Errorf("ramp: order %s: %w: %s, and not %s",
 				stored.UUID, ErrOrderForeign, stored.Network, network)

@@ -603,7 +603,7 @@ func TestTheStoreInMemoryIsALedger(t *testing.T) {
 	for n, network := range []ramp.Network{ramp.Testnet, "", ramp.Mainnet} {
 		r := mintRequest(t)
 		r.UUID = uuid.New()
-		accept := ramp.OnlyOf("", network, ramp.Accept(player, r, atValidate))
+		accept := ramp.OnlyOf(nil, network, ramp.Accept(player, r, atValidate))
 		order := must.Get(store.Update(t.Context(), r.UUID, accept))(t).Order
 		result := reported(order, 1)
 		result.TxHash = common.BigToHash(big.NewInt(int64(n + 1))).Hex()

@@ -49,7 +49,8 @@
 // store of [github.com/token-ramp/ramp-go/rampsql], which moves assets in the database
 // transaction that records the order.
 //
-//	store := ramp.Must(rampsql.New(rampsql.Config{DB: db, Dialect: rampsql.PostgreSQL, Apply: game.Apply}))
+//	store := ramp.Must(rampsql.New(rampsql.Config{DB: db, Dialect: rampsql.PostgreSQL, Apply: game.Apply,
+//		Projects: []string{"project-1"}, Network: ramp.Testnet}))
 //	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{
 //		Players: game, Store: store, Terms: terms, Key: key, Signer: signer}))
 //	err := handler.Check(ctx) // the table can be written, and the key signs

@@ -133,6 +133,14 @@ func unmarshalNamed(b []byte, into any) error {
 	return err
 }
 
+// projects returns those whose orders are the game's, or nil for every project.
+func (c *TermsConfig) projects() []string {
+	if c.ProjectID == "" {
+		return nil
+	}
+	return []string{c.ProjectID}
+}
+
 // NewTerms returns terms.
 func NewTerms(c TermsConfig) (*Terms, error) {
 	var p problems

@@ -332,7 +332,7 @@ func (h *Handler) validate(ctx context.Context, c *call, accept Transition) erro
 func (h *Handler) repeats(ctx context.Context, id uuid.UUID, accept Transition) (bool, error) {
 	var refused error // by the rules
 	terms := &h.config.Terms.config
-	next := OnlyOf(terms.ProjectID, terms.Network, accept)
+	next := OnlyOf(terms.projects(), terms.Network, accept)
 	_, err := h.config.Store.Update(ctx, id, func(stored *Order) (step Step, err error) {
 		step, refused = next(stored)
 		return step, refused
@@ -431,7 +431,7 @@ func (h *Handler) update(ctx context.Context, c *call, next Transition) error {
 	if err := rollback.Fail(ctx); err != nil { // in a test
 		return err
 	}
-	step, err := h.config.Store.Update(ctx, c.op.UUID, OnlyOf(terms.ProjectID, terms.Network,
+	step, err := h.config.Store.Update(ctx, c.op.UUID, OnlyOf(terms.projects(), terms.Network,
 		func(stored *Order) (step Step, err error) {
 			step, err = next(stored)
 			own, _ = err.(*ConflictError) // not one that it wraps

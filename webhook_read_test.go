@@ -114,21 +114,23 @@ func TestOnlyOrdersOfAProjectOnANetwork(t *testing.T) {
 	unnamed.Network = ""
 	finish := ramp.Finish(reported(order, 0), time.Now())
 	for name, c := range map[string]struct {
-		stored  *ramp.Order
-		project string
-		network ramp.Network
-		want    string // of the error
+		stored   *ramp.Order
+		projects []string
+		network  ramp.Network
+		want     string // of the error
 	}{
-		"its own":                {&order, "project-1", ramp.Testnet, ""},
-		"of any":                 {&order, "", "", ""},
-		"of any network":         {&order, "project-1", "", ""},
-		"without a network":      {&unnamed, "project-1", ramp.Mainnet, ""},
-		"of another project":     {&order, "project-2", ramp.Testnet, `project "project-1", and not "project-2"`},
-		"of another network":     {&order, "project-1", ramp.Mainnet, "network: testnet, and not mainnet"},
-		"of neither":             {&unnamed, "project-2", ramp.Mainnet, "project"},
-		"one that nobody stored": {nil, "project-2", ramp.Mainnet, ramp.ErrOrderUnknown.Error()},
+		"its own":           {&order, []string{"project-1"}, ramp.Testnet, ""},
+		"of any":            {&order, nil, "", ""},
+		"of any network":    {&order, []string{"project-1"}, "", ""},
+		"without a network": {&unnamed, []string{"project-1"}, ramp.Mainnet, ""},
+		"of one of them":    {&order, []string{"project-2", "project-1"}, "", ""},
+		"of another project": {&order, []string{"project-2", "project-3"}, ramp.Testnet,
+			`project "project-1", and not "project-2, project-3"`},
+		"of another network":     {&order, []string{"project-1"}, ramp.Mainnet, "network: testnet, and not mainnet"},
+		"of neither":             {&unnamed, []string{"project-2"}, ramp.Mainnet, "project"},
+		"one that nobody stored": {nil, []string{"project-2"}, ramp.Mainnet, ramp.ErrOrderUnknown.Error()},
 	} {
-		step, err := ramp.OnlyOf(c.project, c.network, finish)(c.stored)
+		step, err := ramp.OnlyOf(c.projects, c.network, finish)(c.stored)
 		if c.want == "" {
 			require.NoError(t, err, name)
 			assert.Equal(t, ramp.OrderFailed, step.Order.State, name)
@@ -139,7 +141,7 @@ func TestOnlyOrdersOfAProjectOnANetwork(t *testing.T) {
 		assert.Equal(t, c.stored != nil, errors.Is(err, ramp.ErrOrderForeign), name)
 		assert.False(t, strings.Contains(err.Error(), player.ID), name)
 	}
-	step, err := ramp.OnlyOf("project-1", ramp.Mainnet, ramp.Accept(player, mintRequest(t), time.Now()))(nil)
+	step, err := ramp.OnlyOf([]string{"project-1"}, ramp.Mainnet, ramp.Accept(player, mintRequest(t), time.Now()))(nil)
 	require.NoError(t, err)
 	assert.Equal(t, ramp.Mainnet, step.Order.Network, "a new order is stored with the network")
 }

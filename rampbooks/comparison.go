@@ -79,7 +79,7 @@ func newComparison(r *Reconciler, s span) *comparison {
 
 // about says what the books of these orders are about.
 func (r *Reconciler) about() About {
-	about := About{Network: r.config.Network, ProjectID: r.config.ProjectID,
+	about := About{Network: r.config.Network, Projects: r.config.Projects,
 		Tokens: r.config.catalog().Tokens}
 	if r.chain != nil {
 		about.ChainID = r.chain.RequiredChainID()

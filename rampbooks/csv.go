@@ -175,7 +175,7 @@ func (w *table) tokens(amount *Amount, decimals int) {
 func (w *table) about(b *Reconciliation) {
 	w.number(strconv.FormatUint(b.About.ChainID, 10))
 	w.text(string(b.About.Network))
-	w.text(b.About.ProjectID)
+	w.text(strings.Join(b.About.Projects, " "))
 	w.time(b.From)
 	w.time(b.To)
 }

@@ -66,7 +66,7 @@ func (last *booksEnd) checkAbout(p position, about About, anyTokens bool) error 
 	before := *last.About
 	switch {
 	case before.ChainID != about.ChainID, before.Network != about.Network,
-		before.ProjectID != about.ProjectID:
+		!before.leadsTo(about):
 		return fmt.Errorf("%s is the position of other books: they are about %s, and these about %s: "+
 			"use a file of their own", p, before, about)
 	case !anyTokens && !slices.Equal(before.Tokens, about.Tokens):
@@ -76,6 +76,13 @@ func (last *booksEnd) checkAbout(p position, about About, anyTokens bool) error 
 			p, before, about, last.To.Format(time.RFC3339))
 	}
 	return nil
+}
+
+// leadsTo reports whether books of some projects can go on where those of a lie: a game keeps its projects
+// when it gets a new one.
+func (a *About) leadsTo(next About) bool {
+	lost := func(project string) bool { return !slices.Contains(next.Projects, project) }
+	return (len(a.Projects) == 0) == (len(next.Projects) == 0) && !slices.ContainsFunc(a.Projects, lost)
 }
 
 // write stores the end of books: as a whole, or not at all.

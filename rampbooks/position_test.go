@@ -81,7 +81,7 @@ func TestAPositionIsAboutOneGame(t *testing.T) {
 	config := rampproof.Config{AnyFailure: true}
 	elsewhere := must.Get(ramp.NewRPC(ramp.RPCConfig{URL: "http://node", ChainID: 5}))(t)
 	for name, other := range map[string]rig.Config{
-		"another project": {ProjectID: "project-2", Proof: rig.ProofOn(t, n.RPC(t), &config)},
+		"another project": {Projects: []string{"project-2"}, Proof: rig.ProofOn(t, n.RPC(t), &config)},
 		"another chain":   {Proof: rig.ProofOn(t, elsewhere, &config)},
 		"another network": {Proof: rig.ProofOn(t, n.RPC(t),
 			&rampproof.Config{AnyFailure: true, Network: ramp.Mainnet})},

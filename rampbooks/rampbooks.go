@@ -16,6 +16,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -47,8 +48,9 @@ type Config struct {
 	// before it ends an order. Without it, only [Reconciler.Decide] works.
 	Proof *rampproof.Proof
 
-	// ProjectID, if set, hides the orders of other projects.
-	ProjectID string
+	// Projects, if set, hide the orders of other projects than these, the game's own: the one of its
+	// terms, and those that it had before.
+	Projects []string
 
 	// Network, if set, hides the orders of the other network. The default is that of Proof.
 	Network ramp.Network
@@ -101,6 +103,7 @@ func New(c Config) (*Reconciler, error) {
 	var wrong invalid.Fields
 	wrong.Require(c.Store != nil, "Config.Store", "is required")
 	wrong.RequireNotNil(c.Store, "Config.Store")
+	wrong.Require(!slices.Contains(c.Projects, ""), "Config.Projects", "must not have an empty one")
 	if c.Proof != nil {
 		network := c.Proof.Config().Network
 		c.Network = cmp.Or(c.Network, network)
@@ -112,7 +115,7 @@ func New(c Config) (*Reconciler, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	r := &Reconciler{config: c, scope: orderlist.Scope{ProjectID: c.ProjectID, Network: c.Network}}
+	r := &Reconciler{config: c, scope: orderlist.Scope{Projects: c.Projects, Network: c.Network}}
 	if c.Proof != nil {
 		r.prover = evidence.NewProver(evidence.Config(c.Proof.Config()))
 		r.chain = r.prover.Chain

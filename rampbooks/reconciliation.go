@@ -74,10 +74,10 @@ type Reconciliation struct {
 
 // About says what books are about. Books of something else cannot go on where these end.
 type About struct {
-	ChainID   uint64           `json:"chain_id"`
-	Network   ramp.Network     `json:"network,omitempty"`
-	ProjectID string           `json:"project_id,omitempty"` // empty for every project in the store
-	Tokens    []common.Address `json:"tokens"`               // sorted
+	ChainID  uint64           `json:"chain_id"`
+	Network  ramp.Network     `json:"network,omitempty"`
+	Projects []string         `json:"projects,omitempty"` // empty for every project in the store
+	Tokens   []common.Address `json:"tokens"`             // sorted
 }
 
 // String describes it for a person.
@@ -87,7 +87,7 @@ func (a About) String() string {
 		tokens[i] = token.Hex()
 	}
 	return fmt.Sprintf("chain %d, network %s, project %s, tokens %s", a.ChainID,
-		cmp.Or(string(a.Network), "any"), console.Quote(cmp.Or(a.ProjectID, "any")),
+		cmp.Or(string(a.Network), "any"), console.Quote(cmp.Or(strings.Join(a.Projects, " "), "any")),
 		strings.Join(tokens, " "))
 }
 

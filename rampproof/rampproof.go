@@ -232,7 +232,7 @@ func (p *Proof) Confirm(
 	order := ramp.Order{Intent: r.Intent} // as reported; that of the stored order is the same, or a conflict
 	order.Direction, _ = r.Intent.Direction()
 	p.prover.LoadDecimals(ctx, evidence.ContractsOf(&order)...)
-	proven := ramp.OnlyOf("", p.config.Network, func(stored *ramp.Order) (ramp.Step, error) {
+	proven := ramp.OnlyOf(nil, p.config.Network, func(stored *ramp.Order) (ramp.Step, error) {
 		step, err := finish(stored)
 		if err == nil && step.New {
 			step.Evidence, err = p.prover.Check(stored, r.Transaction, &r.Receipt)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/invalid"
 )
 
 // Check returns what would fail the orders of a network, so that a server does not start: a
@@ -25,8 +26,13 @@ func (s *Store) Check(ctx context.Context, network ramp.Network) error {
 	if err := s.made(); err != nil {
 		return err
 	}
+	own := cmp.Or(s.config.Network, network)
+	if network != "" && network != own {
+		return fmt.Errorf("ramp: check: %w", invalid.Field("Config.Network",
+			fmt.Sprintf("must be that of the terms, %s, not %s", network, own)))
+	}
 	db := s.config.DB
-	err := s.check(ctx, network)
+	err := s.check(ctx, own)
 	cause := err
 	if err == nil && db.Stats().MaxOpenConnections != 1 {
 		cause = s.onSecondConnection(ctx, db)

@@ -86,10 +86,11 @@ const (
 const (
 	noteRefusal = "INSERT INTO ramp_refusals (" + refusalColumns + ") SELECT uuid," +
 		" CAST($1 AS bigint), CAST($2 AS bigint), 1, CAST($3 AS text) FROM ramp_orders" +
-		" WHERE uuid = $4 AND state = 'accepted' ON CONFLICT (uuid) DO UPDATE SET" +
+		" WHERE uuid = $4 AND state = 'accepted' AND " + ours + " ON CONFLICT (uuid) DO UPDATE SET" +
 		" last_at = excluded.last_at, refusals = ramp_refusals.refusals + 1, reason = excluded.reason"
 	noteRefusalMySQL = "INSERT INTO ramp_refusals (" + refusalColumns + ")" +
-		" SELECT uuid, $1, $2, 1, $3 FROM ramp_orders WHERE uuid = $4 AND state = 'accepted'" +
+		" SELECT uuid, $1, $2, 1, $3 FROM ramp_orders" +
+		" WHERE uuid = $4 AND state = 'accepted' AND " + ours +
 		" ON DUPLICATE KEY UPDATE last_at = VALUES(last_at)," +
 		" refusals = ramp_refusals.refusals + 1, reason = VALUES(reason)"
 )

@@ -73,7 +73,8 @@ func ExampleNew() {
 		signer *ramp.Signer
 	)
 	game := &SQLGame{db}
-	store := ramp.Must(rampsql.New(rampsql.Config{DB: db, Dialect: rampsql.PostgreSQL, Apply: game.Apply}))
+	store := ramp.Must(rampsql.New(rampsql.Config{DB: db, Dialect: rampsql.PostgreSQL, Apply: game.Apply,
+		Projects: []string{"project-1"}, Network: ramp.Testnet}))
 	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{
 		ProjectID: "project-1", Network: ramp.Testnet, Products: products,
 	}))

@@ -20,21 +20,28 @@ import (
 	"github.com/token-ramp/ramp-go/internal/storable"
 )
 
-// Order returns the order that is stored under a UUID, without locking it. If there is
-// none, the error wraps [ramp.ErrOrderUnknown].
+// Order returns the order that is stored under a UUID, without locking it. If there is none, the error
+// wraps [ramp.ErrOrderUnknown], and if it is of another project or network, [ramp.ErrOrderForeign].
 func (s *Store) Order(ctx context.Context, id uuid.UUID) (ramp.Order, error) {
-	return s.one(ctx, "order "+id.String(), "WHERE uuid = $1", id.String())
+	order, err := s.one(ctx, "order "+id.String(), "WHERE uuid = $1", id.String())
+	if err == nil {
+		err = s.owns(&order)
+	}
+	if err != nil {
+		return ramp.Order{}, err
+	}
+	return order, nil
 }
 
-// OrderByTransaction returns the order that has ended by a transaction. If there is
+// OrderByTransaction returns the order that has ended by a transaction, whatever its project. If there is
 // none, the error wraps [ramp.ErrOrderUnknown].
 func (s *Store) OrderByTransaction(ctx context.Context, hash common.Hash) (ramp.Order, error) {
 	return s.one(ctx, "order of transaction "+hash.String(), "WHERE tx_hash = $1", hash.String())
 }
 
 // NewestSuccess returns the last order that succeeded by a transaction, among the orders of a
-// network and those that were stored without a network. If there is none, the error wraps
-// [ramp.ErrOrderUnknown].
+// network and those that were stored without a network, whatever their project: it shows what the
+// chain has. If there is none, the error wraps [ramp.ErrOrderUnknown].
 func (s *Store) NewestSuccess(ctx context.Context, network ramp.Network) (ramp.Order, error) {
 	var newest ramp.Order
 	for _, of := range []ramp.Network{network, ""} { // one by one, so that every planner uses the index
@@ -104,7 +111,7 @@ func (s *Store) newest(
 	}
 	return s.list(ctx, "orders by "+what, page.Limit,
 		"WHERE "+column+" IN ($1, $2, $3) AND accepted_at <= $4 AND (accepted_at < $4 OR uuid < $5)"+
-			" ORDER BY accepted_at DESC, uuid DESC",
+			" AND "+ours+" ORDER BY accepted_at DESC, uuid DESC",
 		values[0], values[1], values[2], from, page.After.UUID.String())
 }
 
@@ -114,7 +121,7 @@ func (s *Store) Ended(ctx context.Context, from, to time.Time, page ramp.OrderPa
 	first := max(from.UnixMilli(), page.After.FinishedAt.UnixMilli())
 	return s.list(ctx, "ended orders", page.Limit,
 		"WHERE finished_at >= $1 AND finished_at < $2 AND (finished_at <> $3 OR uuid > $4)"+
-			" ORDER BY finished_at, uuid",
+			" AND "+ours+" ORDER BY finished_at, uuid",
 		first, to.UnixMilli(), page.After.FinishedAt.UnixMilli(), page.After.UUID.String())
 }
 
@@ -130,7 +137,8 @@ func (s *Store) Waiting(
 	}
 	from := page.After.AcceptedAt.UnixMilli()
 	return s.list(ctx, "waiting orders", page.Limit,
-		whereWaiting+" AND accepted_at >= $3 AND (accepted_at > $3 OR uuid > $4) ORDER BY accepted_at, uuid",
+		whereWaiting+" AND accepted_at >= $3 AND (accepted_at > $3 OR uuid > $4)"+
+			" AND "+ours+" ORDER BY accepted_at, uuid",
 		string(d), before.UnixMilli(), from, page.After.UUID.String())
 }
 
@@ -152,7 +160,7 @@ func (s *Store) CountWaiting(
 		return 0, time.Time{}, err
 	}
 	var first sql.NullInt64
-	query, args := s.bind("SELECT COUNT(*), MIN(accepted_at) FROM ramp_orders "+whereWaiting,
+	query, args := s.bind("SELECT COUNT(*), MIN(accepted_at) FROM ramp_orders "+whereWaiting+" AND "+ours,
 		string(d), before.UnixMilli())
 	if err := s.config.DB.QueryRowContext(ctx, query, args...).Scan(&n, &first); err != nil {
 		return 0, time.Time{}, fmt.Errorf("ramp: count waiting orders: %w", err)
@@ -202,14 +210,14 @@ const (
 
 // DeleteFinished deletes up to 1,000 orders of a direction that were finished before a
 // time, which must be at least 7 days ago, and returns how many. Call it until that is 0.
-// No other function needs the DELETE privilege.
+// No other function needs the DELETE privilege. Projects and Network of [Config] are required.
 //
 // A deleted order is unknown: a result for it is answered with 500, and the same validate
 // call opens it anew. If somebody who has recorded both calls of a burn repeats them, it
 // is granted again. So delete burns only after the key of their time was removed from
 // [ramp.HandlerConfig].Key.
 func (s *Store) DeleteFinished(ctx context.Context, d ramp.Direction, before time.Time) (int, error) {
-	if err := requireDirection(d); err != nil {
+	if err := cmp.Or(s.made(), s.requireOwn(), requireDirection(d)); err != nil {
 		return 0, err
 	}
 	if time.Since(before) < minDeletedAge {
@@ -221,7 +229,7 @@ func (s *Store) DeleteFinished(ctx context.Context, d ramp.Direction, before tim
 	for _, state := range []ramp.OrderState{ramp.OrderSucceeded, ramp.OrderFailed, ramp.OrderAbandoned} {
 		old, err = s.list(ctx, "delete finished orders", maxDeleted,
 			"WHERE state = $1 AND direction = $2 AND accepted_at < $3 AND finished_at < $3"+
-				" ORDER BY accepted_at",
+				" AND "+ours+" ORDER BY accepted_at",
 			string(state), string(d), before.UnixMilli())
 		if len(old) > 0 || err != nil {
 			break
@@ -250,8 +258,12 @@ func (s *Store) DeleteFinished(ctx context.Context, d ramp.Direction, before tim
 // how many orders it changed. Amounts and transaction hashes are kept, so the books stay
 // complete; on the chain, a hash leads to the wallet. A later delivery for such an order
 // is a conflict. Waiting orders keep their session: call EraseSession again after they
-// have ended. EraseSession of package support keeps what the books need, and then calls this one.
+// have ended. Projects and Network of [Config] are required. EraseSession of package support keeps what the
+// books need, and then calls this one.
 func (s *Store) EraseSession(ctx context.Context, sessionID string, before time.Time) (int, error) {
+	if err := cmp.Or(s.made(), s.requireOwn()); err != nil {
+		return 0, err
+	}
 	sessionID = strings.TrimSpace(sessionID)
 	var p invalid.Fields
 	problem := storable.Problem(sessionID, storable.MaxText)

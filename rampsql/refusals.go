@@ -83,7 +83,7 @@ func (s *Store) CountRefused(ctx context.Context, d ramp.Direction) (n int, firs
 	// The limit, which is none, lets PostgreSQL look each refusal up once.
 	query, args := s.bind("SELECT COUNT(first_at), MIN(first_at) FROM (SELECT"+
 		" (SELECT r.first_at FROM ramp_refusals r WHERE r.uuid = o.uuid) AS first_at"+
-		" FROM ramp_orders o WHERE o.state = 'accepted' AND o.direction = $1"+
+		" FROM ramp_orders o WHERE o.state = 'accepted' AND o.direction = $1 AND "+ours+
 		" LIMIT 9223372036854775807) AS waiting", string(d))
 	if err := s.config.DB.QueryRowContext(ctx, query, args...).Scan(&n, &at); err != nil {
 		return 0, time.Time{}, fmt.Errorf("ramp: count refused orders: %w", err)

@@ -58,7 +58,7 @@ func (s *Store) tryOrder(ctx context.Context, session string, similar []string) 
 			"the column, or the connection, has another character set", changed.Field)
 	}
 	if err == nil {
-		_, gone := s.Order(ctx, id)
+		_, gone := s.one(ctx, "trial order", "WHERE uuid = $1", id.String())
 		switch {
 		case gone == nil:
 			err = errors.New("its row stays: the database, or a proxy, has committed each statement")

@@ -49,6 +49,16 @@ type Config struct {
 	// Dialect is [PostgreSQL], [MySQL] (also for MariaDB and TiDB) or [SQLite]. Required.
 	Dialect Dialect
 
+	// Projects are the IDs of the game's projects: the one of its terms, and those that it had before. The
+	// Store opens no order of another project, and all its methods but Update leave those of other
+	// projects alone, so games can share a database. Without Projects, the orders of every project
+	// are listed and counted, and none can be erased or deleted.
+	Projects []string
+
+	// Network is that of the terms. The orders of the other network, which a game may keep from before it
+	// went live, are left alone in the same way. An order without a network belongs to both.
+	Network ramp.Network
+
 	// Apply applies the effect of a step in the transaction that records the step: both are committed,
 	// or neither. It must use tx for every statement; the database handle would commit on its own, and
 	// waits forever if tx holds the only connection. It must return every error of tx and not continue
@@ -105,6 +115,9 @@ func New(c Config) (*Store, error) {
 	var p invalid.Fields
 	p.Require(c.DB != nil, "Config.DB", "is required")
 	p.Require(c.Dialect.known(), "Config.Dialect", "is required and must be PostgreSQL, MySQL or SQLite")
+	p.Require(!slices.Contains(c.Projects, ""), "Config.Projects", "must not have an empty one")
+	known := c.Network == "" || c.Network == ramp.Mainnet || c.Network == ramp.Testnet
+	p.Require(known, "Config.Network", "must be mainnet or testnet")
 	p.Require(c.Apply != nil, "Config.Apply", "is required")
 	for n, table := range c.UntouchedTables {
 		path := fmt.Sprintf("Config.UntouchedTables[%d]", n)
@@ -115,6 +128,7 @@ func New(c Config) (*Store, error) {
 	if err := p.Err(); err != nil {
 		return nil, err
 	}
+	c.Projects = slices.Clone(c.Projects)
 	if c.TxOptions != nil {
 		begin := *c.TxOptions
 		c.TxOptions = &begin
@@ -161,6 +175,11 @@ func (s *Store) Update(ctx context.Context, id uuid.UUID, next ramp.Transition) 
 		return ramp.Step{}, err
 	}
 	opened, err := openingStep(next)
+	if err == nil && opened.New { // nobody would find it
+		if err = s.owns(&opened.Order); err != nil {
+			err = fmt.Errorf("%w: the terms must be for the Projects and the Network of rampsql.Config", err)
+		}
+	}
 	if err != nil {
 		return ramp.Step{}, err
 	}

@@ -174,7 +174,8 @@ func TestConfigsOfStoresNameAllThatIsMissing(t *testing.T) {
 // Errors of a call are found before the database is used: there is none here.
 func TestAStoreRejectsACallBeforeItAsksTheDatabase(t *testing.T) {
 	for dialect := range dialects {
-		store := must.Get(rampsql.New(rampsql.Config{DB: sql.OpenDB(nil), Dialect: dialect, Apply: applyNothing}))(t)
+		store := must.Get(rampsql.New(rampsql.Config{DB: sql.OpenDB(nil), Dialect: dialect, Apply: applyNothing,
+			Projects: []string{"project-1"}, Network: ramp.Testnet}))(t)
 		for _, text := range []string{"", strings.Repeat("x", 1025), "quoted\xff", "quoted\x00"} {
 			next := ramp.Accept(ramp.Session{ID: text}, mintRequest(), time.Now())
 			step, err := store.Update(t.Context(), uuid.New(), next)
@@ -252,7 +253,8 @@ func TestCheckRejectsAServerThatIsTooOld(t *testing.T) {
 func TestAListThatBreaksOffIsAnError(t *testing.T) {
 	db := sql.OpenDB(breaking(io.ErrUnexpectedEOF))
 	defer db.Close()
-	store := must.Get(rampsql.New(rampsql.Config{DB: db, Dialect: rampsql.SQLite, Apply: applyNothing}))(t)
+	store := must.Get(rampsql.New(rampsql.Config{DB: db, Dialect: rampsql.SQLite, Apply: applyNothing,
+		Projects: []string{"project-1"}, Network: ramp.Testnet}))(t)
 	waiting, failed := store.Waiting(t.Context(), ramp.Mint, time.Now(), ramp.OrderPage{})
 	ofSession, failed2 := store.SessionOrders(t.Context(), "session-1", ramp.OrderPage{})
 	ended, failed3 := store.Ended(t.Context(), time.Time{}, time.Now(), ramp.OrderPage{})

@@ -149,5 +149,5 @@ func (l *Logged) accept() ramp.Transition {
 		call.Tokens = tokens[0].Amount
 	}
 	accept := ramp.Accept(ramp.Session{ID: o.SessionID}, call, o.AcceptedAt)
-	return ramp.OnlyOf(o.ProjectID, o.Network, accept)
+	return ramp.OnlyOf([]string{o.ProjectID}, o.Network, accept)
 }

@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/token-ramp/ramp-go"
@@ -41,8 +42,9 @@ type Config struct {
 	// Abandon needs [Decision].WithoutEvidence, as EraseSession may.
 	Proof *rampproof.Proof
 
-	// ProjectID, if set, hides the orders of other projects.
-	ProjectID string
+	// Projects, if set, hide the orders of other projects than these, the game's own: the one of its
+	// terms, and those that it had before.
+	Projects []string
 
 	// Network, if set, hides the orders of the other network. The default is that of Proof.
 	Network ramp.Network
@@ -98,6 +100,7 @@ func New(c Config) (*Orders, error) {
 	var wrong invalid.Fields
 	wrong.Require(c.Store != nil, "Config.Store", "is required")
 	wrong.RequireNotNil(c.Store, "Config.Store")
+	wrong.Require(!slices.Contains(c.Projects, ""), "Config.Projects", "must not have an empty one")
 	wrong.RequireNotNil(c.Books, "Config.Books")
 	if c.Proof != nil {
 		network := c.Proof.Config().Network
@@ -110,7 +113,7 @@ func New(c Config) (*Orders, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	o := &Orders{config: c, scope: orderlist.Scope{ProjectID: c.ProjectID, Network: c.Network}}
+	o := &Orders{config: c, scope: orderlist.Scope{Projects: c.Projects, Network: c.Network}}
 	if c.Proof != nil {
 		o.prover = evidence.NewProver(evidence.Config(c.Proof.Config()))
 		o.chain = o.prover.Chain

@@ -127,7 +127,7 @@ func TestFinishDemandsADecisionAChainAndATransaction(t *testing.T) {
 func TestSupportOfOneProjectLeavesTheOthersAlone(t *testing.T) {
 	d := newStudio(t)
 	id := d.Mint(t, ramptest.ResultNever())
-	other := must.Get(rig.NewOffice(rig.Config{Store: d.Store, ProjectID: "project-2", Logger: rig.Quiet}))(t)
+	other := must.Get(rig.NewOffice(rig.Config{Store: d.Store, Projects: []string{"project-2"}, Logger: rig.Quiet}))(t)
 	_, err := other.Show(t.Context(), id)
 	assert.ErrorIs(t, err, ramp.ErrOrderForeign)
 	_, err = other.Abandon(t.Context(), id, support.Decision{Who: "alice", Reason: "case 20"})

@@ -134,7 +134,7 @@ func (s *server) approve(w http.ResponseWriter, r *http.Request) (*ramp.Approval
 	if err != nil {
 		return nil, err
 	}
-	accept := ramp.OnlyOf(project, network, ramp.Accept(session, request, time.Now()))
+	accept := ramp.OnlyOf([]string{project}, network, ramp.Accept(session, request, time.Now()))
 	if _, err := s.Update(r.Context(), request.UUID, accept); err != nil {
 		return nil, err // the signature is not released
 	}
@@ -171,7 +171,7 @@ func (s *server) end(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	_, err = s.Update(ctx, result.UUID, ramp.OnlyOf(project, network, finish))
+	_, err = s.Update(ctx, result.UUID, ramp.OnlyOf([]string{project}, network, finish))
 	return err
 }
 

@@ -165,7 +165,7 @@ func TestPruneDeletesWhatEndedLongAgo(t *testing.T) {
 	check(t, db.Close())
 	prune := func() (string, string, error) {
 		before := time.Now().AddDate(0, 0, -10).Format(time.DateOnly)
-		return desk(t, nil, "prune", "-db", address, "-direction", "mint", "-before", before,
+		return desk(t, nil, "prune", "-db", address, "-project", "project", "-network", "testnet", "-direction", "mint", "-before", before,
 			"-who", "bob", "-reason", "case 19")
 	}
 	_, _, err := prune()

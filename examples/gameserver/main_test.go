@@ -676,6 +676,7 @@ func TestWhatCannotWorkIsSaidAtOnce(t *testing.T) {
 	node := map[string]string{"RAMP_RPC_URL": service.RPCURL(ramp.Testnet)}
 	chain := "-network testnet -project project -token " + token + " -chain-id 7002 "
 	decision := " -db DB -who bob -reason x "
+	project := " -project p -network testnet"
 	for _, c := range []struct {
 		args string
 		env  map[string]string // nil has the keys only
@@ -695,9 +696,9 @@ func TestWhatCannotWorkIsSaidAtOnce(t *testing.T) {
 		{"orders resolve" + decision, nil, "a UUID or a transaction to resolve"},
 		{"shop close -db DB -who alice", nil, "-who and -reason are required"},
 		{"orders prune -direction mint -before 2020-01-01 -db DB -who alice", nil, "-who and -reason are required"},
-		{"orders prune -before 2020-01-01" + decision, nil, "direction must be"},
+		{"orders prune -before 2020-01-01" + project + decision, nil, "direction must be"},
 		{"orders prune -direction mint" + decision, nil, `cannot parse ""`},
-		{"orders prune -direction mint -before 2100-01-01" + decision, nil, "at least 7 days ago"},
+		{"orders prune -direction mint -before 2100-01-01" + project + decision, nil, "at least 7 days ago"},
 		{"reconcile -db DB -token " + token, nil, "RAMP_RPC_URL and -chain-id are required"},
 		{"reconcile -db DB", nil, "-token is required"},
 		{"-help", nil, "help requested"},

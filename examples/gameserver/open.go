@@ -41,7 +41,8 @@ func (s *settings) open(ctx context.Context, create bool) (*game, *rampsql.Store
 	}
 	game := &game{database: database{db: db, dialect: dialect}, anyPage: s.anyPage, purse: math.MaxInt64,
 		caps: s.caps}
-	store, err := rampsql.New(rampsql.Config{DB: db, Dialect: dialect.sql, Apply: game.Apply})
+	store, err := rampsql.New(rampsql.Config{DB: db, Dialect: dialect.sql, Apply: game.Apply,
+		Projects: s.projects(), Network: s.network})
 	if err == nil && create {
 		err = cmp.Or((&migration{db, dialect, s.says}).run(ctx),
 			game.insertNew(ctx, db, "shop", "id, closed", 1, ""))
@@ -107,7 +108,7 @@ func (s *settings) proof(url string, log *slog.Logger, observer ramp.Observer) (
 func (s *settings) desk(
 	game *game, store *rampsql.Store, proof *rampproof.Proof, log *slog.Logger,
 ) (*support.Orders, error) {
-	config := support.Config{Store: store, Proof: proof, ProjectID: s.project, Network: s.network,
+	config := support.Config{Store: store, Proof: proof, Projects: s.projects(), Network: s.network,
 		Products: s.sold(), Sessions: game.sessions, Logger: log}
 	if proof != nil { // without a node, nothing can be compared
 		reconciler, err := s.reconciler(game, store, proof, log)
@@ -123,6 +124,6 @@ func (s *settings) desk(
 func (s *settings) reconciler(
 	game *game, store *rampsql.Store, proof *rampproof.Proof, log *slog.Logger,
 ) (*rampbooks.Reconciler, error) {
-	return rampbooks.New(rampbooks.Config{Store: store, Proof: proof, ProjectID: s.project,
+	return rampbooks.New(rampbooks.Config{Store: store, Proof: proof, Projects: s.projects(),
 		Network: s.network, Products: s.sold(), Journal: game, OwnsWallet: game.ownsWallet, Logger: log})
 }

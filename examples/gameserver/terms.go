@@ -18,6 +18,15 @@ func (s *settings) terms() (*ramp.Terms, error) {
 		Any: s.anyRate})
 }
 
+// projects are those whose orders are this game's: add those that it had before. A command that only reads
+// needs none.
+func (s *settings) projects() []string {
+	if s.project == "" {
+		return nil
+	}
+	return []string{s.project}
+}
+
 // products are what this game sells, each for one token. A player chooses only a product,
 // by its name, and the number of tokens: a player who could choose the token would burn a
 // worthless one.

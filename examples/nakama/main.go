@@ -47,7 +47,8 @@ func InitModule(ctx context.Context, _ runtime.Logger, db *sql.DB, _ runtime.Nak
 	key, err := ramp.TextKey(env["RAMP_HMAC_KEY"])
 	signer, err2 := ramp.NewKeySigner(env["RAMP_VALIDATOR_KEY"])
 	terms, err3 := ramp.NewTerms(offer)
-	store, err4 := rampsql.New(rampsql.Config{DB: db, Dialect: rampsql.PostgreSQL, Apply: apply})
+	store, err4 := rampsql.New(rampsql.Config{DB: db, Dialect: rampsql.PostgreSQL, Apply: apply,
+		Projects: []string{offer.ProjectID}, Network: offer.Network})
 	if err := errors.Join(err, err2, err3, err4); err != nil {
 		return err
 	}

@@ -17,13 +17,13 @@ import (
 
 // Scope is whose orders are read. A field that is empty hides none.
 type Scope struct {
-	ProjectID string
-	Network   ramp.Network
+	Projects []string
+	Network  ramp.Network
 }
 
 // Only makes a transition see only orders in the scope.
 func (s Scope) Only(next ramp.Transition) ramp.Transition {
-	return ramp.OnlyOf(s.ProjectID, s.Network, next)
+	return ramp.OnlyOf(s.Projects, s.Network, next)
 }
 
 // Check returns an error that wraps [ramp.ErrOrderForeign] if an order is of another project or network.

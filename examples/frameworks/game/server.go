@@ -30,7 +30,8 @@ func New(db *sql.DB, key ramp.HMACKey, signer *ramp.Signer, api, frontend string
 	game := &Game{db}
 	terms := ramp.Must(ramp.NewTerms(ramp.TermsConfig{
 		ProjectID: "project-1", Network: ramp.Testnet, Products: Products}))
-	store := ramp.Must(rampsql.New(rampsql.Config{DB: db, Dialect: rampsql.SQLite, Apply: game.Apply}))
+	store := ramp.Must(rampsql.New(rampsql.Config{DB: db, Dialect: rampsql.SQLite, Apply: game.Apply,
+		Projects: []string{"project-1"}, Network: ramp.Testnet}))
 	return &Server{
 		Game: game,
 		Handler: ramp.Must(ramp.NewHandler(ramp.HandlerConfig{

@@ -22,7 +22,7 @@ func TestEveryInterleaving(t *testing.T) {
 		Connector: must(storetest.Connector("pgx", stdlib.RegisterConnConfig(pool.Config().ConnConfig)))(t),
 		Dialect:   rampsql.PostgreSQL,
 		Open: func(db *sql.DB) (ramp.Store, error) {
-			return New(db, func(ctx context.Context, tx pgx.Tx, step ramp.Step) error {
+			return New(configOf(db), func(ctx context.Context, tx pgx.Tx, step ramp.Step) error {
 				return move(ctx, queries.WithTx(tx), step)
 			})
 		},

@@ -2,7 +2,8 @@
 // the transaction of a [rampsql.Store], on the game's own pool. Copy it.
 //
 //	db := stdlib.OpenDBFromPool(pool)
-//	store, err := pgxstore.New(db, func(ctx context.Context, tx pgx.Tx, step ramp.Step) error {
+//	config := rampsql.Config{DB: db, Projects: []string{"project-1"}, Network: ramp.Testnet}
+//	store, err := pgxstore.New(config, func(ctx context.Context, tx pgx.Tx, step ramp.Step) error {
 //		return move(ctx, queries.WithTx(tx), step)
 //	})
 //	err = store.Check(ctx, "")
@@ -22,19 +23,18 @@ import (
 // return every error of tx, and must not end it.
 type Apply func(ctx context.Context, tx pgx.Tx, step ramp.Step) error
 
-// New returns a store on a database of pgx, such as stdlib.OpenDBFromPool returns for a pool.
-func New(db *sql.DB, apply Apply) (*rampsql.Store, error) {
-	return rampsql.New(rampsql.Config{
-		DB:      db,
-		Dialect: rampsql.PostgreSQL,
-		Apply: func(ctx context.Context, sqlTx *sql.Tx, step ramp.Step) error {
-			in := inside{apply: func(conn *pgx.Conn) error { return apply(ctx, tx{conn}, step) }}
-			if _, err := sqlTx.ExecContext(ctx, "", &in); !in.called {
-				return err
-			}
-			return in.err
-		},
-	})
+// New returns a store on a database of pgx, such as stdlib.OpenDBFromPool returns for a pool. The dialect
+// and Apply of the config are set by New.
+func New(config rampsql.Config, apply Apply) (*rampsql.Store, error) {
+	config.Dialect = rampsql.PostgreSQL
+	config.Apply = func(ctx context.Context, sqlTx *sql.Tx, step ramp.Step) error {
+		in := inside{apply: func(conn *pgx.Conn) error { return apply(ctx, tx{conn}, step) }}
+		if _, err := sqlTx.ExecContext(ctx, "", &in); !in.called {
+			return err
+		}
+		return in.err
+	}
+	return rampsql.New(config)
 }
 
 // inside is an argument of a statement to which pgx passes the connection. Until it

@@ -2,6 +2,7 @@ package pgxstore
 
 import (
 	"context"
+	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"math"
@@ -22,6 +23,10 @@ import (
 )
 
 const balances = `CREATE TABLE balances (session_id TEXT, asset TEXT, amount BIGINT, PRIMARY KEY (session_id, asset))`
+
+func configOf(db *sql.DB) rampsql.Config {
+	return rampsql.Config{DB: db, Projects: []string{"project-1"}, Network: ramp.Testnet}
+}
 
 // place returns two pools of connections to an empty schema, like those of two machines.
 func place(t *testing.T) (one, two *pgxpool.Pool) {
@@ -112,7 +117,7 @@ func TestStore(t *testing.T) {
 		one, two := place(t)
 		queries := &Queries{db: one}
 		open := func(pool *pgxpool.Pool) ramp.Store {
-			store := must(New(stdlib.OpenDBFromPool(pool),
+			store := must(New(configOf(stdlib.OpenDBFromPool(pool)),
 				func(ctx context.Context, tx pgx.Tx, step ramp.Step) error {
 					if err := move(ctx, queries.WithTx(tx), step); err != nil {
 						return err
@@ -139,7 +144,7 @@ func TestAnApplyThatFailsEndsItsTransaction(t *testing.T) {
 	check(t, queries.Set(t.Context(), "alice", "gold", 100))
 	var fail func(tx pgx.Tx) error
 	var cancel context.CancelFunc
-	store := must(New(stdlib.OpenDBFromPool(single), func(ctx context.Context, tx pgx.Tx, step ramp.Step) error {
+	store := must(New(configOf(stdlib.OpenDBFromPool(single)), func(ctx context.Context, tx pgx.Tx, step ramp.Step) error {
 		check(t, move(ctx, queries.WithTx(tx), step))
 		return fail(tx)
 	}))(t)

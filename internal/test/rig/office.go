@@ -32,7 +32,7 @@ type Office struct {
 type Config struct {
 	Store      ramp.Store
 	Proof      *rampproof.Proof
-	ProjectID  string
+	Projects   []string
 	Network    ramp.Network
 	Products   []rampbooks.Offer
 	Tokens     []common.Address
@@ -50,15 +50,15 @@ func NewOffice(c Config) (*Office, error) {
 	var books support.Books
 	if store, ok := c.Store.(rampbooks.OrderLister); ok {
 		b.Reconciler, failed = rampbooks.New(rampbooks.Config{Store: store, Proof: c.Proof,
-			ProjectID: c.ProjectID,
-			Network:   c.Network, Products: c.Products, Tokens: c.Tokens, OwnsWallet: c.OwnsWallet,
+			Projects: c.Projects,
+			Network:  c.Network, Products: c.Products, Tokens: c.Tokens, OwnsWallet: c.OwnsWallet,
 			Journal: c.Journal, Logger: c.Logger, Now: c.Now})
 		if c.Proof != nil {
 			books = b.Reconciler
 		}
 	}
 	var err error
-	b.Orders, err = support.New(support.Config{Store: c.Store, Proof: c.Proof, ProjectID: c.ProjectID,
+	b.Orders, err = support.New(support.Config{Store: c.Store, Proof: c.Proof, Projects: c.Projects,
 		Network: c.Network, Products: c.Products, Sessions: c.Sessions, Books: books,
 		Logger: c.Logger, Now: c.Now})
 	return b, cmp.Or(err, failed)

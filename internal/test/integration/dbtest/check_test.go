@@ -386,6 +386,10 @@ func TestCheckKeepsTestnetAndMainnetApart(t *testing.T) {
 		check(t, store.Check(t.Context(), ""))
 		expectText(t, store.Check(t.Context(), ramp.Testnet),
 			"ramp: check: table ramp_orders has orders of mainnet, such as ")
+		testnet := newStoreOf(t, p, applyNothing, ramp.Testnet)
+		expectText(t, testnet.Check(t.Context(), ""), "ramp: check: table ramp_orders has orders of mainnet, such as ")
+		expectText(t, testnet.Check(t.Context(), ramp.Mainnet),
+			"ramp: check: ramp: Config.Network must be that of the terms, mainnet, not testnet")
 
 		terms := must.Get(ramp.NewTerms(ramp.TermsConfig{Any: true, ProjectID: "project", Network: ramp.Testnet}))(t)
 		handler := must.Get(ramp.NewHandler(ramp.HandlerConfig{Terms: terms,

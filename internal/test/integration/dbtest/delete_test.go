@@ -13,7 +13,7 @@ import (
 // Only orders that finished before the limit are deleted, and never one that waits.
 func TestDeletingFinishedOrders(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
-		store := newStore(t, p, applyNothing)
+		store := newStoreOf(t, p, applyNothing, ramp.Testnet, "project")
 		limit := day0.Add(24 * time.Hour)
 		succeed := func(o order, at time.Time) ramp.Transition { return ramp.Finish(o.report(success), at) }
 		fail := func(o order, at time.Time) ramp.Transition { return ramp.Finish(o.report(failure), at) }
@@ -71,7 +71,7 @@ func TestDeletingGoesOnInParts(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		fill(t, p, 2600) // 1,248 of them are finished mints
 		p.may(t, "DELETE")
-		store := newStore(t, p, applyNothing)
+		store := newStoreOf(t, p, applyNothing, ramp.Testnet, "project")
 		deleted := 0
 		for {
 			n := must.Get(store.DeleteFinished(t.Context(), ramp.Mint, day0.Add(24*time.Hour)))(t)
@@ -96,7 +96,7 @@ func TestDeletingGoesOnInParts(t *testing.T) {
 // A player is erased, and the books stay complete. What still waits keeps its session.
 func TestErasingASession(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
-		store := newStore(t, p, applyNothing)
+		store := newStoreOf(t, p, applyNothing, ramp.Testnet, "project")
 		const long = 14 * 24 * time.Hour
 		placed := func(session string, age time.Duration, ends bool) order {
 			o := newOrder(session, mint("gold", 5))

@@ -160,7 +160,14 @@ type apply = func(context.Context, *sql.Tx, ramp.Step) error
 
 func newStore(t *testing.T, p *place, apply apply) *rampsql.Store {
 	t.Helper()
+	return newStoreOf(t, p, apply, "")
+}
+
+// newStoreOf returns a store of a network and of projects.
+func newStoreOf(t *testing.T, p *place, apply apply, network ramp.Network, projects ...string) *rampsql.Store {
+	t.Helper()
 	return must.Get(rampsql.New(rampsql.Config{DB: p.db, Dialect: p.dialect, Apply: apply,
+		Projects: projects, Network: network,
 		TxOptions: &sql.TxOptions{Isolation: p.mode.isolation}}))(t)
 }
 

@@ -48,7 +48,7 @@ func TestNoStatementReadsTheWholeTable(t *testing.T) {
 
 // readsLittle calls each method of a store. round is different for each call.
 func readsLittle(t *testing.T, p *place, round int) {
-	ctx, store := t.Context(), newStore(t, p, applyNothing)
+	ctx, store := t.Context(), newStoreOf(t, p, applyNothing, ramp.Testnet, "project")
 	before := day0.AddDate(1, 0, 0)
 	var some, erased ramp.Order
 	listed := func(orders []ramp.Order, err error) (int, error) { return len(orders), err }

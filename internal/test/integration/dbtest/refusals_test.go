@@ -72,7 +72,7 @@ func TestTheLastRefusalOfAResultIsKnown(t *testing.T) {
 // When the order has ended, nothing counts it any more, and nothing was cleared.
 func TestARefusalEndsWithItsOrder(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
-		store := newStore(t, p, applyNothing)
+		store := newStoreOf(t, p, applyNothing, ramp.Testnet, "project")
 		o := newOrder("alice", burn("gold", 5))
 		take(t, store, o.id, o.accept())
 		check(t, store.Refused(t.Context(), o.id, "the purse is full"))

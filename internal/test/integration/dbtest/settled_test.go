@@ -17,7 +17,7 @@ func TestAPersonEndsTheOrderOfADeletedPlayer(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		s := studio{db: p.db, dialect: p.dialect}
 		applied := 0
-		w := newWorld(t, p, newStore(t, p, func(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
+		apply := func(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 			applied++
 			var players int
 			query := bind(p.dialect, "SELECT count(*) FROM players WHERE id = ?")
@@ -29,7 +29,8 @@ func TestAPersonEndsTheOrderOfADeletedPlayer(t *testing.T) {
 				return err
 			}
 			return s.Apply(ctx, tx, step)
-		}))
+		}
+		w := newWorld(t, p, newStoreOf(t, p, apply, ramp.Testnet, "project"))
 		run(t, p.db, "INSERT INTO players VALUES ('alice')")
 		w.give("alice", "gold", 100)
 		sold, bought, gone := newOrder("alice", mint("gold", 60)), newOrder("alice", burn("gold", 5)),

@@ -257,6 +257,7 @@ type store struct {
 
 func newStore(w *world) *store {
 	return &store{w: w, Store: must.Get(rampsql.New(rampsql.Config{DB: w.db, Dialect: w.data.dialect, Apply: w.apply,
+		Projects: []string{w.game.project}, Network: ramp.Testnet,
 		Logger: slog.New(slog.NewJSONHandler(w.log, nil))}))(w.t)}
 }
 

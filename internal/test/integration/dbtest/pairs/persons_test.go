@@ -27,13 +27,13 @@ var (
 )
 
 func (w *world) desk() *support.Orders {
-	return must.Get(support.New(support.Config{Store: w.store, Proof: w.proof(), ProjectID: w.game.project,
+	return must.Get(support.New(support.Config{Store: w.store, Proof: w.proof(), Projects: []string{w.game.project},
 		Products: w.books.sold, Books: w.reconciler(), Now: w.now,
 		Logger: slog.New(slog.NewJSONHandler(w.log, nil))}))(w.t)
 }
 
 func (w *world) reconciler() *rampbooks.Reconciler {
-	return must.Get(rampbooks.New(rampbooks.Config{Store: w.store, Proof: w.proof(), ProjectID: w.game.project,
+	return must.Get(rampbooks.New(rampbooks.Config{Store: w.store, Proof: w.proof(), Projects: []string{w.game.project},
 		Products: w.books.sold, Journal: &w.books, Now: w.now,
 		Logger: slog.New(slog.NewJSONHandler(w.log, nil))}))(w.t)
 }

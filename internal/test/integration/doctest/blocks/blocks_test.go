@@ -200,7 +200,7 @@ func TestThePiecesOfTheREADME(t *testing.T) {
 	require.NoError(t, keep(t.Context(), session, &order.Request, store))
 	require.Equal(t, ramp.Take, taken.Kind)
 	_, err := store.Update(t.Context(), started.UUID,
-		ramp.OnlyOf("project-1", ramp.Mainnet, ramp.Accept(session, &order.Request, time.Now())))
+		ramp.OnlyOf([]string{"project-1"}, ramp.Mainnet, ramp.Accept(session, &order.Request, time.Now())))
 	require.ErrorIs(t, err, ramp.ErrOrderForeign)
 	var approval ramp.Response[ramp.Approval]
 	require.NoError(t, json.Unmarshal(received.Body.Bytes(), &approval))
