@@ -119,7 +119,8 @@ type OrderFinder interface {
 
 	// NewestSuccess returns the last order that succeeded by a transaction, among the orders of a
 	// network and those that were stored without a network. If a node does not list the event of
-	// this order, nothing that the node lists can be believed.
+	// this order, nothing that the node lists can be believed. It may lag behind: an order that succeeded
+	// earlier is as good a witness. It must not say that there is none once there was one.
 	NewestSuccess(ctx context.Context, network ramp.Network) (ramp.Order, error)
 }
 

@@ -5,6 +5,7 @@ package orderlist
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"slices"
 	"time"
@@ -53,6 +54,12 @@ func (s Scope) Pages(list List) iter.Seq2[[]ramp.Order, error] {
 				return
 			}
 			if len(orders) == 0 {
+				return
+			}
+			again := func(o ramp.Order) bool { return o.UUID == page.After.UUID }
+			if page.After.UUID != uuid.Nil && slices.ContainsFunc(orders, again) {
+				yield(nil, fmt.Errorf("ramp: the store lists order %s again on the page after it: "+
+					"the list would not end", page.After.UUID))
 				return
 			}
 			page.After = orders[len(orders)-1]

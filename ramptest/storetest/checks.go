@@ -266,16 +266,15 @@ func (k *trial) settledElsewhere() {
 }
 
 // refusals notes refusals, if the store does.
+// refuser is a store that knows why the ends of orders were refused.
+type refuser interface {
+	Refused(ctx context.Context, id uuid.UUID, reason string) error
+	Refusals(ctx context.Context, orders ...uuid.UUID) (map[uuid.UUID]ramp.Refusal, error)
+}
+
 func (k *trial) refusals() {
-	type noting interface {
-		Refused(ctx context.Context, id uuid.UUID, reason string) error
-		Refusals(ctx context.Context, orders ...uuid.UUID) (map[uuid.UUID]ramp.Refusal, error)
-	}
 	for _, e := range endings {
-		store, ok := k.Stores[int(k.turn.Add(1))%len(k.Stores)].(noting)
-		if !ok {
-			return
-		}
+		store := k.Stores[int(k.turn.Add(1))%len(k.Stores)].(refuser)
 		d := k.player(10).accepted(e.request(gold(4)))
 		refuse := func(id uuid.UUID, reason string, want int) ramp.Refusal {
 			if err := store.Refused(k.ctx, id, reason); err != nil {
@@ -401,10 +400,7 @@ func (d *deal) expectTaken(what string, err error, other *ramp.Order) {
 
 // orderFinder tests the methods that a proof needs, if the store has them.
 func (k *trial) orderFinder() {
-	s, ok := k.Stores[0].(rampproof.OrderFinder)
-	if !ok {
-		return
-	}
+	s := k.Stores[0].(rampproof.OrderFinder)
 	p := k.player(100)
 	of := func(d *deal, what string) {
 		got, err := s.OrderByTransaction(k.ctx, common.HexToHash(d.order.TxHash))

@@ -8,13 +8,15 @@ import (
 	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampbooks"
+	"github.com/token-ramp/ramp-go/rampproof"
 )
 
 // TestStore tests that a store keeps the contract of [ramp.Store]. Each subtest
 // calls open for a store and names in one sentence what the store did wrong. If the
 // first one fails, the others are not run, because they need what it tests. A store with
-// the methods of rampproof.OrderFinder is tested as one, too. The data may be shared, because no
-// session and no UUID is used twice.
+// the methods of [rampproof.OrderFinder] or [rampbooks.OrderLister] is tested as one, too; if it has none, a
+// subtest that is skipped says so. The data may be shared, because no session and no UUID is used twice.
 //
 // The store must move balances, reject a Take above the balance with [ramp.Reject], decline a burn
 // that does not fit or let what does not fit wait elsewhere, approve every other step, and call
@@ -35,8 +37,10 @@ func TestStore(t *testing.T, open func(t *testing.T, check func(ramp.Step) error
 			if len(k.Stores) == 0 || k.Give == nil || k.Balance == nil {
 				t.Fatal("the Fixture must have Stores, Give and Balance")
 			}
-			if c.crashes && k.Crash == nil {
-				t.Skip("the Fixture has no Crash")
+			if c.needs != nil {
+				if missing := c.needs(&k.Fixture); missing != "" {
+					t.Skip("NOT TESTED: " + missing)
+				}
 			}
 			if failure := k.try(c.run); failure != "" {
 				t.Error(failure)
@@ -49,9 +53,9 @@ func TestStore(t *testing.T, open func(t *testing.T, check func(ramp.Step) error
 }
 
 var checks = []struct {
-	name    string
-	run     func(*trial)
-	crashes bool
+	name  string
+	run   func(*trial)
+	needs func(*Fixture) string // what is missing for it, or nothing
 }{
 	// first: settle goes by them
 	{name: "a call that must fail returns the right error", run: (*trial).errorsComeBack},
@@ -61,15 +65,36 @@ var checks = []struct {
 	{name: "a Take above the balance is rejected as a whole", run: (*trial).takeTooMuch},
 	{name: "a grant or a give-back never fails", run: (*trial).grants},
 	{name: "what a person has settled is stored and not applied", run: (*trial).settledElsewhere},
-	{name: "why an end was refused is noted while the order waits", run: (*trial).refusals},
+	{name: "why an end was refused is noted while the order waits", run: (*trial).refusals,
+		needs: method[refuser]("Refused and Refusals of rampsql.Store")},
 	{name: "players and assets are kept apart", run: (*trial).keptApart},
 	{name: "large balances are exact", run: (*trial).largeBalances},
 	{name: "one transaction ends one order", run: (*trial).oneTransaction},
-	{name: "an order finder says what transactions have ended", run: (*trial).orderFinder},
+	{name: "an order finder says what transactions have ended", run: (*trial).orderFinder,
+		needs: method[rampproof.OrderFinder]("rampproof.OrderFinder, which a proof needs")},
+	{name: "an order lister lists each order once, in its order", run: (*trial).orderLister,
+		needs: method[rampbooks.OrderLister]("rampbooks.OrderLister, which books and support need")},
 	{name: "a canceled context moves nothing or everything", run: (*trial).canceled},
 	{name: "of concurrent validates one takes", run: (*trial).validatesAtOnce},
 	{name: "of concurrent outcomes one wins", run: (*trial).outcomesAtOnce},
 	{name: "of concurrent orders one ends by a transaction", run: (*trial).oneTransactionAtOnce},
 	{name: "many orders of one player add up", run: (*trial).manyOrders},
-	{name: "the books are exact after crashes", run: (*trial).afterCrashes, crashes: true},
+	{name: "the books are exact after crashes", run: (*trial).afterCrashes, needs: crash},
+}
+
+// method says that a store does not have some methods.
+func method[M any](names string) func(*Fixture) string {
+	return func(f *Fixture) string {
+		if _, ok := f.Stores[0].(M); !ok {
+			return "the store has no methods of " + names
+		}
+		return ""
+	}
+}
+
+func crash(f *Fixture) string {
+	if f.Crash == nil {
+		return "the Fixture has no Crash"
+	}
+	return ""
 }
