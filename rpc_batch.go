@@ -93,6 +93,11 @@ func (r *RPC) sendParts(ctx context.Context, calls []*BatchCall,
 	return nil
 }
 
+// BatchSize returns how many calls one request of [RPC.Batch] has at most: [RPCConfig].BatchSize, or
+// fewer if a node has rejected so many. 1 means that the node takes no batches, and that the calls
+// of a batch may be answered by different machines behind its URL.
+func (r *RPC) BatchSize() int { return int(r.batch.Load()) }
+
 func onlyReads(calls []*BatchCall) bool {
 	return !slices.ContainsFunc(calls, func(c *BatchCall) bool { return !repeatable(c.Method) })
 }

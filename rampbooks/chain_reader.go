@@ -80,8 +80,9 @@ func (r *chainReader) logs(ctx context.Context, users []common.Hash, from, to ui
 	transfers := []common.Hash{evidence.TransferTopic}
 	mints, burns := [][]common.Hash{transfers, r.outside, users}, [][]common.Hash{transfers, users, r.outside}
 	for _, topics := range [][][]common.Hash{mints, burns} {
-		filter := ramp.LogFilter{Addresses: r.catalog.Tokens, Topics: topics}
-		for log, err := range evidence.Logs(ctx, r.chain, filter, from, to) {
+		logs := &evidence.Logs{Chain: r.chain,
+			Filter: ramp.LogFilter{Addresses: r.catalog.Tokens, Topics: topics}}
+		for log, err := range logs.Between(ctx, from, to) {
 			if err != nil {
 				return nil, err
 			}

@@ -548,6 +548,38 @@ func TestBooksAreNoneIfACallFails(t *testing.T) {
 	}
 }
 
+// A node may stop after 256 events and say nothing: the mint of a thief is in the books all the same.
+func TestANodeThatStopsHidesNoStolenMint(t *testing.T) {
+	orders, store, n := rig.NewOfficeOnNode(t, 24*time.Hour, &rampproof.Config{AnyFailure: true})
+	n.MostLogs = 256
+	for i := range 256 {
+		at := rig.Now.Add(-2*time.Hour + time.Duration(i)*time.Second)
+		hash := n.Send(at, rig.Tx{Transfers: []ramp.Transfer{rig.Moved(common.Address{}, rig.Player, 490)}})
+		order := rig.OrderOf(ramp.Mint, 5, at.Add(-time.Minute))
+		store.Keep(t, rig.Ended(order, ramp.OrderSucceeded, hash, at.Add(time.Second)))
+	}
+	stolen := n.Send(rig.Now.Add(-time.Hour),
+		rig.Tx{Transfers: []ramp.Transfer{rig.Moved(common.Address{}, rig.Friend, 700_000)}})
+	books := must.Get(orders.Reconcile(t.Context(), rig.Now.Add(-3*time.Hour), rig.Now.Add(-time.Minute)))(t)
+	require.Equal(t, []rampbooks.FindingKind{rampbooks.EventWithoutOrder}, kindsOf(books))
+	assert.Equal(t, stolen, books.Findings[0].Events[0].TxHash)
+}
+
+// The machine behind a balancer that lists events may lag behind the one that told the newest block. It
+// has not seen the mint of a thief.
+func TestANodeThatLagsMakesNoBooks(t *testing.T) {
+	orders, _, n := rig.NewOfficeOnNode(t, 24*time.Hour, &rampproof.Config{AnyFailure: true})
+	n.Send(rig.Now.Add(-5*time.Minute),
+		rig.Tx{Transfers: []ramp.Transfer{rig.Moved(common.Address{}, rig.Friend, 700_000)}})
+	n.Lag = 600
+	from, to := rig.Now.Add(-3*time.Hour), rig.Now.Add(-time.Minute)
+	_, err := orders.Reconcile(t.Context(), from, to)
+	assert.ErrorContains(t, err, "eth_getLogs: the node is behind: its newest block is of 2026-11-20T11:50:00Z")
+	n.Lag = 0
+	books := must.Get(orders.Reconcile(t.Context(), from, to))(t)
+	assert.Equal(t, []rampbooks.FindingKind{rampbooks.EventWithoutOrder}, kindsOf(books))
+}
+
 // Whoever has the validator key cannot hide a mint behind transfers of zero, which cost
 // anybody only gas, or behind dust.
 func TestDustDoesNotHideAStolenMint(t *testing.T) {

@@ -147,7 +147,8 @@ func TestConfirmedDemandsAMoveOfTheUser(t *testing.T) {
 		"a mint":              {mintIntent(), "zero>user 10", ""},
 		"a mint by a bridge":  {mintIntent(), "account>user 1u", ""},
 		"the mint of another": {mintIntent(), "zero>account 5u", somebody + "got 5 units" + of},
-		"the mints of many": {mintIntent(), "zero>account 5u, zero>friend 1u, zero>ramp 2u, zero>token 3u, zero>account 1u",
+		"the mints of many": {mintIntent(), "zero>account 5u, zero>friend 1u, zero>ramp 2u, zero>token 3u, " +
+			"zero>account 1u",
 			somebody + "got 6 units, " + named["friend"].Hex() + " got 1 units, " + rampBridge.Hex() +
 				" got 2 units, and 1 more accounts did" + of},
 		"a friend's transfer of nothing": {mintIntent(), "account>user 0, zero>account 5u",

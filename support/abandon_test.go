@@ -230,7 +230,7 @@ func TestAbandonRefusesOnANodeThatLiesBehind(t *testing.T) {
 	}
 	n.Down, store.Failing = "eth_getLogs", 0
 	_, err = orders.Reconcile(t.Context(), rig.Now.Add(-time.Hour), time.Time{})
-	assert.ErrorContains(t, err, "ramp: reconcile: ramp: eth_getLogs: ")
+	assert.ErrorContains(t, err, "ramp: reconcile: ramp: batch: HTTP 503")
 	n.Down = ""
 	n.Sent = slices.DeleteFunc(n.Sent, func(tx rig.Tx) bool { return tx.From == rig.Player })
 	must.Get(orders.Abandon(t.Context(), order.UUID, alice))(t)

@@ -245,6 +245,20 @@ func TestAChainWithoutEmptyBlocksIsNotBehind(t *testing.T) {
 	must.Get(a.Abandon(t.Context(), young.UUID, without))(t)
 }
 
+// A node stops after 100 events and says nothing. Anybody can send the player so many.
+func TestAListThatIsCutOffHidesNoTransaction(t *testing.T) {
+	a := newAbsence(t)
+	a.store.Witness(t, a.node)
+	for range 120 {
+		a.minted(2 * time.Hour)
+	}
+	own := a.minted(time.Minute)
+	a.node.MostLogs = 100
+	report := a.show(t)
+	assert.True(t, slices.ContainsFunc(report.Candidates, func(c support.Candidate) bool { return c.Hash == own }))
+	assert.Len(t, report.Candidates, 121)
+}
+
 // The node lists the events of a transaction of the player, and does not return it.
 func TestATransactionThatIsNotShownHidesNoOther(t *testing.T) {
 	a := newAbsence(t)

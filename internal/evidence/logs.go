@@ -4,55 +4,60 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/token-ramp/ramp-go"
 )
 
-// Logs iterates over the logs in the blocks from to to, oldest first, whatever the node's
-// limits are: after an error that may be about the range of blocks, it asks for half of
-// it, and for more again after some successes. If even one block fails, its error ends the
-// iteration, and so does any other error. A rate limit splits nothing. Only the logs of
-// one request are in memory, and exact doubles among them count once. The filter must not
-// have a BlockHash; its FromBlock and ToBlock are not used.
-func Logs(
-	ctx context.Context, chain *ramp.RPC, filter ramp.LogFilter, from, to uint64,
-) iter.Seq2[ramp.Log, error] {
-	return logsBy(ctx, filter, from, to, func(filter ramp.LogFilter) (logs []ramp.Log, err error) {
-		// In a batch, a call that the node rejects is not logged as a failure.
-		calls := []ramp.BatchCall{Call(&logs, "eth_getLogs", filter)}
-		err = cmp.Or(chain.Batch(ctx, calls), calls[0].Err)
-		return logs, err
-	})
+// Logs lists the logs that match a filter. Whatever concludes something from a list goes through it,
+// because a list that answers need not be whole: the node may be behind, may know nothing of old
+// blocks, or may stop after some number of logs and not say so.
+//
+// A list that goes up to a block which the node did not have is an error. The newest block is asked
+// for in the same request as the list, and by a node without batches before and after it.
+type Logs struct {
+	Chain     *ramp.RPC
+	Filter    ramp.LogFilter // without blocks
+	Witnesses []*Witness     // asked for in each request
+
+	LastTime time.Time // of the oldest newest block that a request knew
+	Unlisted string    // why a list says nothing, if a witness is not listed
 }
 
-// logsBy is Logs with a function that makes one request.
-func logsBy(
-	ctx context.Context, filter ramp.LogFilter, from, to uint64, ask func(ramp.LogFilter) ([]ramp.Log, error),
-) iter.Seq2[ramp.Log, error] {
+// Between iterates over the logs in the blocks from to to, oldest first, whatever the node's
+// limits are: after an error that may be about the range of blocks, and after a list that is not
+// whole, it asks for half of it, and for more again after some successes. If even one block fails,
+// its receipts are read; if that fails, too, an error ends the iteration, and so does any other
+// error. A rate limit splits nothing. Only the logs of one request are in memory, and exact doubles
+// among them count once.
+func (l *Logs) Between(ctx context.Context, from, to uint64) iter.Seq2[ramp.Log, error] {
 	return func(yield func(ramp.Log, error) bool) {
 		from := from              // the iteration may be repeated
 		width := to - from        // one less than the number of blocks to ask for
 		successes, enough := 0, 4 // before more is asked for
 		for grown := false; from <= to; {
 			last := from + min(width, to-from)
-			filter.FromBlock, filter.ToBlock = ramp.AtBlock(from), ramp.AtBlock(last)
-			logs, err := ask(filter)
-			if from < last && ctx.Err() == nil && isAboutRange(err) {
+			logs, whole, err := l.list(ctx, from, last)
+			if from < last && ctx.Err() == nil && (isAboutRange(err) || err == nil && !whole) {
 				if grown { // a limit that stays: try that more rarely
 					enough *= 2
 				}
 				width, successes, grown = (last-from)/2, 0, false
 				continue
 			}
+			if from == last && ctx.Err() == nil && (isAboutRange(err) || err == nil && !whole) {
+				logs, err = l.readBlock(ctx, from, logs, err)
+			}
 			if err != nil {
 				yield(ramp.Log{}, err)
 				return
 			}
-			for _, l := range Distinct(logs) {
-				if !yield(l, nil) {
+			for _, log := range logs {
+				if !yield(log, nil) {
 					return
 				}
 			}
@@ -67,6 +72,150 @@ func logsBy(
 	}
 }
 
+// maxBelieved is the longest list that is believed to be whole. Nodes are known that stop after
+// 100 logs or more.
+const maxBelieved = 19
+
+// list asks for the logs of some blocks. whole is false if the list is cut off. To find out, a long
+// list is asked for again from the block of its last log on, and up to that of its first: a node
+// that stops after some number of logs then lists more. If all logs are in one of several blocks,
+// the blocks before and after it are asked for. Of a long list of one block, nobody knows.
+func (l *Logs) list(ctx context.Context, from, to uint64) (logs []ramp.Log, whole bool, err error) {
+	lists, err := l.ask(ctx, to, [2]uint64{from, to})
+	if err != nil {
+		return nil, false, err
+	}
+	logs = lists[0]
+	if len(logs) <= maxBelieved {
+		return logs, true, nil
+	}
+	if from == to {
+		return logs, false, nil
+	}
+	first, last, err := span(logs)
+	if err != nil {
+		return nil, false, err
+	}
+	ends := [][2]uint64{{from, first}, {last, to}}
+	if first == last {
+		ends = nil
+		if from < first {
+			ends = append(ends, [2]uint64{from, first - 1})
+		}
+		if last < to {
+			ends = append(ends, [2]uint64{last + 1, to})
+		}
+	}
+	if lists, err = l.ask(ctx, to, ends...); err != nil {
+		return nil, false, err
+	}
+	if slices.ContainsFunc(lists, func(list []ramp.Log) bool { return adds(list, logs) }) {
+		return nil, false, nil
+	}
+	if first == last {
+		logs, err = l.readBlock(ctx, first, logs, nil)
+	}
+	return logs, true, err
+}
+
+// span returns the first and the last block of logs.
+func span(logs []ramp.Log) (first, last uint64, err error) {
+	first = math.MaxUint64
+	for _, l := range logs {
+		block, err := l.BlockNumber.Uint64()
+		if err != nil {
+			return 0, 0, fmt.Errorf("ramp: eth_getLogs: a log names no block: %w", err)
+		}
+		first, last = min(first, block), max(last, block)
+	}
+	return first, last, nil
+}
+
+// usualLag is how many blocks the machines behind one address are apart at most.
+const usualLag = 16
+
+// ask asks for the logs of ranges of blocks, the last of which ends at to, in one request.
+func (l *Logs) ask(ctx context.Context, to uint64, ranges ...[2]uint64) ([][]ramp.Log, error) {
+	const tries = 3
+	for try := 1; ; try++ {
+		lists, newest, err := l.askOnce(ctx, ranges)
+		if err != nil {
+			return nil, err
+		}
+		number, err := newest.Number.Uint64()
+		if err != nil {
+			return nil, err
+		}
+		at := TimeOf(newest.Timestamp)
+		if number >= to {
+			if l.LastTime.IsZero() || at.Before(l.LastTime) {
+				l.LastTime = at
+			}
+			return lists, nil
+		}
+		if try == tries || to-number > usualLag {
+			return nil, fmt.Errorf("ramp: eth_getLogs: the node is behind: its newest block is of %s, "+
+				"number %d, and block %d is asked for", at.Format(time.RFC3339), number, to)
+		}
+		select {
+		case <-time.After(time.Second): // another machine has it already
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// askOnce also returns the newest block that the node had before and after it listed.
+func (l *Logs) askOnce(ctx context.Context, ranges [][2]uint64) ([][]ramp.Log, *ramp.Block, error) {
+	newest := new(ramp.Block)
+	lists, known := make([][]ramp.Log, len(ranges)), make([][]ramp.Log, len(l.Witnesses))
+	calls := []ramp.BatchCall{Call(newest, "eth_getBlockByNumber", ramp.Latest, false)}
+	for n, blocks := range ranges {
+		filter := l.Filter
+		filter.FromBlock, filter.ToBlock = ramp.AtBlock(blocks[0]), ramp.AtBlock(blocks[1])
+		calls = append(calls, Call(&lists[n], "eth_getLogs", filter))
+	}
+	for n, w := range l.Witnesses {
+		calls = append(calls, Call(&known[n], "eth_getLogs", w.filter()))
+	}
+	// In a batch, a call that the node rejects is not logged as a failure.
+	calls, err := AskEach(ctx, l.Chain, calls...)
+	if err != nil {
+		return nil, nil, err
+	}
+	for n, call := range calls {
+		if isList := 0 < n && n <= len(ranges); call.Err != nil && !isList {
+			return nil, nil, &besideError{call.Err}
+		}
+		err = cmp.Or(err, call.Err)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	for n, w := range l.Witnesses {
+		if !w.in(known[n]) {
+			l.Unlisted = w.unlisted()
+		}
+	}
+	for n := range lists {
+		lists[n] = Distinct(lists[n])
+	}
+	if inOneRequest := len(calls) < l.Chain.BatchSize(); inOneRequest { // with the chain ID
+		return lists, newest, nil
+	}
+	after, err := BlockAt(ctx, l.Chain, ramp.Latest)
+	if err == nil && !(after.Number.Present() && newest.Number.Present()) {
+		err = errors.New("ramp: eth_getBlockByNumber: the newest block has no number")
+	}
+	if err != nil {
+		return nil, nil, &besideError{err}
+	}
+	if after.Number.Big().Cmp(newest.Number.Big()) < 0 {
+		newest = after
+	}
+	return lists, newest, nil
+}
+
 // isAboutRange reports whether a log query may have failed because of its range: the node
 // answered with an error that is not a rate limit, with too much, or not in time.
 func isAboutRange(err error) bool {
@@ -74,7 +223,10 @@ func isAboutRange(err error) bool {
 	var failed *ramp.RPCError
 	var wrong *ramp.InvalidError // such as too many logs
 	var timeout interface{ Timeout() bool }
+	var beside *besideError
 	switch {
+	case errors.As(err, &beside):
+		return false
 	case errors.As(err, &status) &&
 		(status.RetryAfter > 0 || slices.Contains([]int{401, 403, 404, 429, 503}, status.Status)):
 		return false

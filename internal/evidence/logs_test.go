@@ -1,16 +1,21 @@
 package evidence_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"iter"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -48,37 +53,84 @@ func inBubble(t *testing.T, name string, test func(*testing.T)) {
 	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
 }
 
-// logNode has one log in each block. It rejects ranges as a test says.
+// logNode has one log in each block, or in each of every so many. It rejects ranges as a test says.
 type logNode struct {
 	reject func(from, to uint64) string // the error member of the answer, "" to answer
 	quiet  bool                         // there are no logs
+	every  uint64                       // blocks, or 0 for 1
 	asked  [][2]uint64
 }
 
 func (n *logNode) RoundTrip(r *http.Request) (*http.Response, error) {
-	var request struct {
-		ID     uint64
-		Params []struct{ FromBlock, ToBlock ramp.Quantity }
-	}
-	if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
-		return nil, err
-	}
-	filter := request.Params[0]
-	from, _ := filter.FromBlock.Uint64()
-	to, _ := filter.ToBlock.Uint64()
+	return answerEach(r, func(method string, params []json.RawMessage) string {
+		switch method {
+		case "eth_chainId":
+			return `"result":"0x7"`
+		case "eth_getBlockByNumber":
+			if string(params[0]) != `"latest"` {
+				return `"result":null`
+			}
+			return `"result":{"number":"0x1000000","timestamp":"0x1"}`
+		case "eth_getLogs":
+			return n.list(params[0])
+		}
+		return `"error":{"code":-32601,"message":"no such method"}`
+	})
+}
+
+func (n *logNode) list(param json.RawMessage) string {
+	var filter struct{ FromBlock, ToBlock hexutil.Uint64 }
+	_ = json.Unmarshal(param, &filter)
+	from, to := uint64(filter.FromBlock), uint64(filter.ToBlock)
 	n.asked = append(n.asked, [2]uint64{from, to})
 	if rejected := n.reject(from, to); rejected != "" {
-		return status(200, nil, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"error":%s}`, request.ID, rejected))(r)
+		return `"error":` + rejected
 	}
 	var logs []string
 	for at := from; at <= to && !n.quiet; at++ {
-		logs = append(logs, fmt.Sprintf(`{"blockNumber":"0x%x","topics":[],"data":"0x"}`, at))
+		if at%max(1, n.every) == 0 {
+			logs = append(logs, fmt.Sprintf(`{"blockNumber":"0x%x","topics":[],"data":"0x"}`, at))
+		}
 	}
-	answer := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":[%s]}`, request.ID, strings.Join(logs, ","))
-	return status(200, nil, answer)(r)
+	return `"result":[` + strings.Join(logs, ",") + `]`
+}
+
+// answerEach answers each call of a request by what a function returns: its result or error member.
+func answerEach(
+	r *http.Request, answer func(method string, params []json.RawMessage) string,
+) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	batch := body[0] == '['
+	if !batch {
+		body = slices.Concat([]byte("["), body, []byte("]"))
+	}
+	var calls []struct {
+		ID     uint64
+		Method string
+		Params []json.RawMessage
+	}
+	if err := json.Unmarshal(body, &calls); err != nil {
+		return nil, err
+	}
+	var answers []string
+	for _, c := range calls {
+		answers = append(answers, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,%s}`, c.ID, answer(c.Method, c.Params)))
+	}
+	if !batch {
+		return status(200, nil, answers[0])(r)
+	}
+	return status(200, nil, "["+strings.Join(answers, ",")+"]")(r)
 }
 
 func (n *logNode) client(t testing.TB) *ramp.RPC { return rpcOver(t, n) }
+
+// logs lists the logs of some blocks.
+func logs(t testing.TB, node *ramp.RPC, filter ramp.LogFilter, from, to uint64) iter.Seq2[ramp.Log, error] {
+	return (&evidence.Logs{Chain: node, Filter: filter}).Between(t.Context(), from, to)
+}
 
 // rangeRejections are what nodes and providers say, from their public sources.
 var rangeRejections = map[string]string{
@@ -124,17 +176,17 @@ var rangeRejections = map[string]string{
 func TestARangeThatTheNodeRejectsIsSplit(t *testing.T) {
 	for name, rejection := range rangeRejections {
 		inBubble(t, name, func(t *testing.T) {
-			n := &logNode{reject: func(from, to uint64) string {
+			n := &logNode{every: 5, reject: func(from, to uint64) string {
 				if to-from >= 100 {
 					return rejection
 				}
 				return ""
 			}}
 			next, start := uint64(1000), time.Now()
-			for log, err := range evidence.Logs(t.Context(), n.client(t), ramp.LogFilter{}, 1000, 1999) {
+			for log, err := range logs(t, n.client(t), ramp.LogFilter{}, 1000, 1999) {
 				require.NoError(t, err)
 				require.Equal(t, ramp.NewQuantity(next), log.BlockNumber, "in order, and each once")
-				next++
+				next += 5
 			}
 			assert.EqualValues(t, 2000, next)
 			times := map[[2]uint64]int{}
@@ -142,9 +194,12 @@ func TestARangeThatTheNodeRejectsIsSplit(t *testing.T) {
 				times[asked]++
 			}
 			most := 1
-			if strings.Contains(rejection, "-32005") { // also a rate limit: the last try decides
+			switch {
+			case strings.Contains(rejection, "-32005"): // also a rate limit: the last try decides
 				most = 3
-			} else {
+			case strings.Contains(rejection, "-32008"): // also of the batch: the call is made alone
+				most = 2
+			default:
 				assert.Zero(t, time.Since(start), "no rejection is repeated after a pause")
 			}
 			for asked, n := range times {
@@ -167,7 +222,7 @@ func TestALimitOnBlocksIsRemembered(t *testing.T) {
 		return ""
 	}}
 	blocks := 0
-	for _, err := range evidence.Logs(t.Context(), n.client(t), ramp.LogFilter{}, 0, 8_639) {
+	for _, err := range logs(t, n.client(t), ramp.LogFilter{}, 0, 8_639) {
 		require.NoError(t, err)
 		blocks++
 	}
@@ -186,7 +241,7 @@ func TestMoreBlocksAreAskedForAgain(t *testing.T) {
 		}
 		return ""
 	}}
-	for _, err := range evidence.Logs(t.Context(), n.client(t), ramp.LogFilter{}, 0, 1_000_000) {
+	for _, err := range logs(t, n.client(t), ramp.LogFilter{}, 0, 1_000_000) {
 		require.NoError(t, err)
 	}
 	assert.EqualValues(t, 1_000_000, n.asked[len(n.asked)-1][1])
@@ -204,8 +259,11 @@ func hang(r *http.Request) (*http.Response, error) {
 func TestWhatPassesSplitsNothing(t *testing.T) {
 	page := func(code int) roundTripper { return status(code, nil, "<html>") }
 	rpc := func(code int) roundTripper {
-		return status(200, nil,
-			fmt.Sprintf(`{"id":null,"error":{"code":%d,"message":"slow down, or ask for less"}}`, code))
+		return func(r *http.Request) (*http.Response, error) {
+			return (&logNode{reject: func(uint64, uint64) string {
+				return fmt.Sprintf(`{"code":%d,"message":"slow down, or ask for less"}`, code)
+			}}).RoundTrip(r)
+		}
 	}
 	for name, tt := range map[string]struct {
 		answer roundTripper
@@ -226,7 +284,7 @@ func TestWhatPassesSplitsNothing(t *testing.T) {
 			99, []uint64{15, 15, 15}},
 		"504 three times":   {page(504), 3, []uint64{15, 15, 15, 7, 15}},
 		"no answer in time": {hang, 3, []uint64{15, 15, 15, 7, 15}},
-		"413":               {page(413), 1, []uint64{15, 7, 15}},
+		"413":               {page(413), 1, []uint64{15, 15}}, // of the batch
 		"more logs than we read": {status(200, nil, `{"id":1,"result":[`+strings.Repeat(`{},`, 100_000)+`{}]}`), 1,
 			[]uint64{15, 7, 15}},
 		"-32002":         {rpc(-32002), 1, []uint64{15, 7, 15}},
@@ -238,14 +296,20 @@ func TestWhatPassesSplitsNothing(t *testing.T) {
 			n := &logNode{quiet: true, reject: func(uint64, uint64) string { return "" }}
 			client := rpcOver(t, roundTripper(func(r *http.Request) (*http.Response, error) {
 				n.asked = nil
+				body := must.Get(io.ReadAll(r.Body))(t)
+				r.Body = io.NopCloser(bytes.NewReader(body))
 				response, err := n.RoundTrip(r)
-				if asked = append(asked, n.asked[0][1]); len(asked) <= tt.times {
+				if len(n.asked) > 0 {
+					asked = append(asked, n.asked[0][1])
+				}
+				if len(n.asked) > 0 && len(asked) <= tt.times {
+					r.Body = io.NopCloser(bytes.NewReader(body))
 					return tt.answer(r)
 				}
 				return response, err
 			}))
 			var err error
-			for _, failed := range evidence.Logs(t.Context(), client, ramp.LogFilter{}, 0, 15) {
+			for _, failed := range logs(t, client, ramp.LogFilter{}, 0, 15) {
 				err = failed
 			}
 			assert.Equal(t, tt.times == 99, err != nil, err)
@@ -273,7 +337,7 @@ func TestAnErrorEndsTheLogs(t *testing.T) {
 				return ""
 			}}
 			var failed error
-			for _, err := range evidence.Logs(t.Context(), n.client(t), ramp.LogFilter{}, 0, 15) {
+			for _, err := range logs(t, n.client(t), ramp.LogFilter{}, 0, 15) {
 				if err != nil {
 					require.NoError(t, failed, "one error")
 					failed = err
@@ -289,25 +353,25 @@ func TestAnErrorEndsTheLogs(t *testing.T) {
 		}
 		return ""
 	}}
-	logs := evidence.Logs(t.Context(), again.client(t), ramp.LogFilter{}, 0, 15)
+	twice := logs(t, again.client(t), ramp.LogFilter{}, 0, 15)
 	for range 2 {
 		n := 0
-		for _, err := range logs {
+		for _, err := range twice {
 			require.NoError(t, err)
 			n++
 		}
 		assert.Equal(t, 16, n, "an iteration can be repeated")
 	}
 	n := &logNode{reject: func(uint64, uint64) string { return "" }}
-	for range evidence.Logs(t.Context(), n.client(t), ramp.LogFilter{}, 0, 15) {
+	for range logs(t, n.client(t), ramp.LogFilter{}, 0, 15) {
 		break
 	}
 	assert.Len(t, n.asked, 1)
-	for range evidence.Logs(t.Context(), n.client(t), ramp.LogFilter{}, 16, 15) {
+	for range logs(t, n.client(t), ramp.LogFilter{}, 16, 15) {
 		t.Error("there are no blocks")
 	}
 	assert.Len(t, n.asked, 1)
-	for _, err := range evidence.Logs(t.Context(), n.client(t), ramp.LogFilter{BlockHash: [32]byte{1}}, 0, 15) {
+	for _, err := range logs(t, n.client(t), ramp.LogFilter{BlockHash: [32]byte{1}}, 0, 15) {
 		assert.ErrorContains(t, err, "either BlockHash, or FromBlock and ToBlock")
 	}
 	assert.Len(t, n.asked, 1)

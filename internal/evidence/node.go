@@ -38,13 +38,18 @@ func AskEach(ctx context.Context, chain *ramp.RPC, calls ...ramp.BatchCall) ([]r
 	required := new(big.Int).SetUint64(chain.RequiredChainID())
 	switch actual := id.Big(); {
 	case last.Err != nil:
-		return nil, last.Err
+		return nil, &besideError{last.Err}
 	case actual == nil || required.Sign() > 0 && actual.Cmp(required) != 0:
 		return nil, fmt.Errorf("ramp: eth_chainId: %w: its chain ID is %v, and not %v",
 			ramp.ErrWrongChain, actual, required)
 	}
 	return calls, nil
 }
+
+// besideError is the error of a call that was made beside what was asked for.
+type besideError struct{ error }
+
+func (e *besideError) Unwrap() error { return e.error }
 
 // AskAll makes calls, all of which must succeed, and checks the chain with them.
 func AskAll(ctx context.Context, chain *ramp.RPC, calls ...ramp.BatchCall) error {

@@ -38,9 +38,6 @@ func (p *Prover) Unminted(
 	switch {
 	case err != nil:
 		return false, err
-	case moves.LastBlock < search.Last:
-		return false, fmt.Errorf("ramp: the node is behind: its newest block is %d, and block %d is there",
-			moves.LastBlock, search.Last)
 	case moves.Unlisted != "":
 		return false, fmt.Errorf("ramp: %s: use another node", moves.Unlisted)
 	}

@@ -32,6 +32,8 @@ type Node struct {
 	Behind   uint64 // how many of the newest blocks only another node behind the same address has
 	Sent     []Tx   // in the order of their blocks
 	Widest   uint64 // most blocks in a query of logs, or 0
+	Lag      uint64 // how many of the newest blocks the machine lacks that is asked for logs
+	MostLogs int    // after how many logs a list ends and does not say so, or 0
 	Decimals string // what the node answers to decimals(), or "" for an error
 	Calls    int    // JSON-RPC calls, each of a batch included
 	Failing  int    // which of the calls fails, from 1, or 0; logs are then asked for again in parts
@@ -117,6 +119,13 @@ func (n *Node) hash(block uint64) common.Hash {
 	return common.BigToHash(new(big.Int).SetUint64(block + 1<<40))
 }
 
+// in returns the transactions in blocks.
+func (n *Node) in(from, to uint64) []Tx {
+	first, _ := slices.BinarySearchFunc(n.Sent, from, byBlock)
+	after, _ := slices.BinarySearchFunc(n.Sent, to+1, byBlock)
+	return n.Sent[first:max(first, after)]
+}
+
 func byBlock(tx Tx, block uint64) int { return cmp.Compare(tx.Block, block) }
 
 // Send puts a transaction into the chain.
@@ -144,6 +153,10 @@ func (n *Node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		Params []json.RawMessage
 	}
 	_ = json.Unmarshal(body, &calls)
+	if bytes.Contains(body, []byte("eth_getLogs")) {
+		n.Head -= n.Lag
+		defer func() { n.Head += n.Lag }()
+	}
 	answers := make([]map[string]any, len(calls))
 	for i, call := range calls {
 		n.Calls++
@@ -191,8 +204,12 @@ func (n *Node) answer(method string, params []json.RawMessage) (any, string) {
 			return nil, ""
 		}
 		at := n.At(uint64(number)).Unix()
+		hashes := []common.Hash{}
+		for _, tx := range n.in(uint64(number), uint64(number)) {
+			hashes = append(hashes, tx.Hash)
+		}
 		return map[string]any{"number": number, "hash": n.hash(uint64(number)),
-			"timestamp": hexutil.Uint64(at)}, ""
+			"timestamp": hexutil.Uint64(at), "transactions": hashes}, ""
 	case "eth_getTransactionByHash":
 		if tx := tx(); tx != nil {
 			to := &tx.To
@@ -226,17 +243,16 @@ func (n *Node) answer(method string, params []json.RawMessage) (any, string) {
 			return nil, "block range is too wide"
 		}
 		logs := []ramp.Log{}
-		first, _ := slices.BinarySearchFunc(n.Sent, uint64(filter.FromBlock), byBlock)
-		for i := first; i < len(n.Sent) && n.Sent[i].Block <= uint64(filter.ToBlock); i++ {
-			if n.Lists != nil && !n.Lists(&n.Sent[i]) {
+		for _, tx := range n.in(uint64(filter.FromBlock), min(n.Head, uint64(filter.ToBlock))) {
+			if n.Lists != nil && !n.Lists(&tx) {
 				continue
 			}
-			for _, log := range n.Sent[i].logs(n) {
+			for _, log := range tx.logs(n) {
 				matches := slices.Contains(filter.Address, log.Address)
 				for i, wanted := range filter.Topics {
 					matches = matches && (len(wanted) == 0 || slices.Contains(wanted, log.Topics[i]))
 				}
-				if matches {
+				if matches && (n.MostLogs == 0 || len(logs) < n.MostLogs) {
 					logs = append(logs, log)
 				}
 			}
