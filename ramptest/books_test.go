@@ -173,6 +173,7 @@ type judged struct {
 	testing.TB
 	cleanup []func()
 	failed  bool
+	panics  bool // Error does not return, as that of Ginkgo
 	said    bytes.Buffer
 }
 
@@ -180,16 +181,30 @@ func (j *judged) Helper()           {}
 func (j *judged) Cleanup(do func()) { j.cleanup = append(j.cleanup, do) }
 func (j *judged) Failed() bool      { return j.failed }
 func (j *judged) Log(args ...any)   { fmt.Fprintln(&j.said, args...) }
-func (j *judged) Error(args ...any) { j.failed = true; j.Log(args...) }
+func (j *judged) Error(args ...any) {
+	j.failed = true
+	if j.Log(args...); j.panics {
+		panic(j)
+	}
+}
 
 // end ends the test, and returns whether it failed and what it logged.
 func (j *judged) end() (failed bool, said string) {
 	for len(j.cleanup) > 0 {
 		last := len(j.cleanup) - 1
-		j.cleanup[last]()
+		func() {
+			defer func() { _ = j.panics && recover() != nil }()
+			j.cleanup[last]()
+		}()
 		j.cleanup = j.cleanup[:last]
 	}
 	return j.failed, j.said.String()
+}
+
+// beforeStory returns what a test says before it tells the story.
+func beforeStory(said string) string {
+	before, _, _ := strings.Cut(said, "what happened since")
+	return before
 }
 
 // played is a vault with its service, in a test that asserts nothing.
@@ -629,9 +644,9 @@ func TestTheBooksSayWhatTheGameMustDo(t *testing.T) {
 			ramptest.TransactionFails())
 		require.NotNil(t, order, "it was placed, whatever the books say")
 		id := order.UUID.String()[:8]
-		first := "ramptest: mint " + id +
+		first := "ramptest: player of session-1's mint " + id +
 			" was approved: the game must take 100 item_gold: 1,000 before the call, 850 after it, 900 expected"
-		second := "ramptest: mint " + id +
+		second := "ramptest: player of session-1's mint " + id +
 			" failed on chain: the game must give back 150 item_gold: 850 before the call, 850 after it, 1,000 expected"
 		sent := p.service.Advance(time.Minute)
 		require.Len(t, sent, 1)

@@ -61,7 +61,7 @@ func TestAFaultWithoutEffectIsAnError(t *testing.T) {
 				assert.False(t, failed, said)
 				return
 			}
-			want := "ramptest: mint " + o.UUID.String()[:8] + ": " + test.want
+			want := "ramptest: player of session-1's mint " + o.UUID.String()[:8] + ": " + test.want
 			assert.ErrorContains(t, checked, want)
 			assert.True(t, failed)
 			assert.Contains(t, said, want)

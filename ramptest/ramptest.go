@@ -44,7 +44,7 @@
 // # What happened
 //
 // Every exchange is recorded without its secrets: [Service.Events] and
-// [Service.Timeline]. A failing test logs the timeline.
+// [Service.Timeline]. A failing test shows what it found, with the events of these orders.
 //
 // # Other languages
 //
@@ -70,12 +70,11 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest/internal/text"
 )
 
-// Start starts a service and closes it when the test ends. It fails the test, and logs the timeline, if
-// the game has lost assets or moved them twice, if an order needs attention, or if it is unknown what the
+// Start starts a service and closes it when the test ends. It fails the test, and shows what happened to the
+// orders in question, if the game has lost assets or moved them twice, if an order needs attention, or if it is unknown what the
 // game moved. It also fails a test that has not failed otherwise if a [Fault] of an approved order had no
 // effect, see [Perhaps], and if the game lists assets to a thief or could not be asked, see
-// [Config.NoThief]. With
-// [AuditReport] it only logs all of this, and with [AuditOff] it says nothing of it. Orders whose result
+// [Config.NoThief]. With [AuditReport] it only logs all of this, and with [AuditOff] it says nothing of it. Orders whose result
 // was never sent or whose last answer was lost by a fault, and pending transactions, do not fail the
 // test.
 func Start(t testing.TB, config Config) *Service {
@@ -101,7 +100,8 @@ func Start(t testing.TB, config Config) *Service {
 		switch {
 		case said == "" || config.Audit == AuditOff:
 		case config.Audit == AuditFail:
-			t.Error(said)
+			t.Error(s.service.Failure(said)) // in one call: that of Ginkgo does not return
+			return
 		default:
 			t.Log(said)
 		}
@@ -109,7 +109,7 @@ func Start(t testing.TB, config Config) *Service {
 			t.Log(aside)
 		}
 		if t.Failed() {
-			t.Log(s.Timeline())
+			t.Log(s.service.Recent())
 		}
 	})
 	return s

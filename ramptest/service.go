@@ -217,7 +217,10 @@ func (s *Service) Events() []control.Event { return s.service.History.All() }
 // Timeline returns what happened so far, one event per line with the time since the
 // service started. It includes the bodies of failed exchanges and leaves out
 // routine events; see [control.Event.Routine].
-func (s *Service) Timeline() string { return s.service.History.Timeline() }
+func (s *Service) Timeline() string {
+	timeline, _ := s.service.History.Timeline(func(*control.Event) bool { return true })
+	return timeline
+}
 
 // Imbalances returns the last 1,000 findings of the books, oldest first. See
 // [Config.Audit].

@@ -3,6 +3,7 @@ package audit
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math/big"
 	"time"
 
@@ -290,7 +291,11 @@ func (b *Auditor) conclude(w *window, v tally.Judgment) {
 		b.config.Judged(w.id, secrets.Text(v.Said), nil)
 		return
 	}
-	found := &Finding{Orders: v.Orders, Problem: secrets.Text(v.Problem)}
+	owner := w.player.name
+	if owner == "" {
+		owner = fmt.Sprintf("session %q", w.session.ID)
+	}
+	found := &Finding{Orders: v.Orders, Problem: secrets.Text(redact.Isolate(owner) + "'s " + v.Problem)}
 	for _, d := range v.Assets {
 		found.Assets = append(found.Assets,
 			Balance{secrets.Text(d.ID), amount(d.Before), amount(d.After), amount(d.Expected)})

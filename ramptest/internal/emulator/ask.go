@@ -74,7 +74,7 @@ func (s *Orders) Place(ctx context.Context, t *trade.Trade, id uuid.UUID, sessio
 	}
 	found := s.take(id)
 	if v := s.Verdict(o); o.Refused != "" && v.Loss && found == nil {
-		found = fmt.Errorf("ramptest: %s %s: %s", t.Direction, text.Short(id), v.Said)
+		found = fmt.Errorf("ramptest: %s: %s", s.named(o), v.Said)
 	}
 	if found != nil {
 		err = errors.Join(err, found)

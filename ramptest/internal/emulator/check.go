@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/uuid"
+	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/internal/audit"
 	"github.com/token-ramp/ramp-go/ramptest/internal/text"
 )
@@ -55,9 +57,8 @@ func (s *Service) Asides() string {
 	}
 	for _, o := range slices.Backward(s.Orders.All()) {
 		if _, ids := s.Audit.Judged(o.Entered().Sum); len(ids) > 0 {
-			lines = append(lines, fmt.Sprintf("ramptest: %s %s: not judged, "+
-				"because Config.Regenerating names it: %s",
-				o.Trade().Direction, text.Short(o.UUID), strings.Join(ids, ", ")))
+			lines = append(lines, fmt.Sprintf("ramptest: %s: not judged, "+
+				"because Config.Regenerating names it: %s", s.Orders.named(o), strings.Join(ids, ", ")))
 		}
 	}
 	return strings.Join(lines, "\n")
@@ -73,7 +74,7 @@ func (s *Service) Report() string {
 	}
 	for _, o := range slices.Backward(s.Orders.All()) {
 		if v := s.Orders.Verdict(o); v.Attention && len(s.Audit.About(o.UUID)) == 0 {
-			line := fmt.Sprintf("ramptest: %s %s: %s", o.Trade().Direction, text.Short(o.UUID), v.Said)
+			line := fmt.Sprintf("ramptest: %s: %s", s.Orders.named(o), v.Said)
 			if o.Delivery.Now().Status == http.StatusInternalServerError {
 				line += s.Orders.hint(o)
 			}
@@ -81,6 +82,81 @@ func (s *Service) Report() string {
 		}
 	}
 	return strings.Join(lines, "\n") + causes(found)
+}
+
+// The limits of what a test that failed shows. Who reads a log in a CI system sees its end.
+const (
+	maxLines  = 20 // findings
+	maxStory  = 5  // orders whose events are shown
+	maxRecent = 50 // events, if nothing was found
+)
+
+// Failure returns all that a test that failed must show, in one text: what was found, which ends with what
+// was found first, and between the two the events of the orders that it is about.
+func (s *Service) Failure(found string) string {
+	lines := strings.Split(found, "\n")
+	text := strings.Join(lines[:min(len(lines), maxLines)], "\n")
+	if more := len(lines) - maxLines; more > 0 {
+		text += fmt.Sprintf("\nand %d lines more, which service.Check() returns", more)
+	}
+	if asides := s.Asides(); asides != "" {
+		text += "\n" + asides
+	}
+	about := s.involved()
+	shown := about[:min(len(about), maxStory)]
+	timeline, others := s.History.Timeline(func(e *control.Event) bool {
+		return slices.Contains(shown, e.UUID) || e.UUID == uuid.Nil && e.Failed
+	})
+	text += "\n" + timeline
+	if more := len(about) - len(shown); more > 0 {
+		text += fmt.Sprintf("\nand %d orders more with findings", more)
+	}
+	return text + elsewhere(others) + "\n" + lines[0]
+}
+
+// Recent returns the newest events, for a test that has failed otherwise.
+func (s *Service) Recent() string {
+	all := s.History.All()
+	all = slices.DeleteFunc(all, func(e control.Event) bool { return e.Routine() })
+	from := 0
+	if len(all) > maxRecent {
+		from = all[len(all)-maxRecent].Number
+	}
+	timeline, others := s.History.Timeline(func(e *control.Event) bool { return e.Number >= from })
+	return timeline + elsewhere(others)
+}
+
+// elsewhere says how to see the events that are not shown.
+func elsewhere(others int) string {
+	if others == 0 {
+		return ""
+	}
+	return fmt.Sprintf("\nand %d other events; t.Log(service.Timeline()) at the end of the test shows all", others)
+}
+
+// involved returns the orders that a finding is about, or that need attention, or whose faults had no
+// effect, in this order.
+func (s *Service) involved() (ids []uuid.UUID) {
+	for _, f := range s.Audit.Found() {
+		ids = append(ids, f.Orders...)
+	}
+	all := slices.Backward(s.Orders.All())
+	for _, o := range all {
+		if s.Orders.Verdict(o).Attention {
+			ids = append(ids, o.UUID)
+		}
+	}
+	for _, o := range all {
+		if s.config.IsUnitTest && o.Tx != nil && len(s.Orders.without(o)) > 0 {
+			ids = append(ids, o.UUID)
+		}
+	}
+	seen := make(map[uuid.UUID]bool)
+	return slices.DeleteFunc(ids, func(id uuid.UUID) bool {
+		again := seen[id]
+		seen[id] = true
+		return again
+	})
 }
 
 const movedTwice = "\nAssets moved twice. Either the game moves them in two places, such as a handler and " +

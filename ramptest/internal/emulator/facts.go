@@ -9,10 +9,12 @@ import (
 	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/redact"
 	"github.com/token-ramp/ramp-go/ramptest/internal/audit"
 	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
 	"github.com/token-ramp/ramp-go/ramptest/internal/order"
 	"github.com/token-ramp/ramp-go/ramptest/internal/tally"
+	"github.com/token-ramp/ramp-go/ramptest/internal/text"
 	"github.com/token-ramp/ramp-go/ramptest/internal/trade"
 	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
@@ -157,6 +159,15 @@ func disputeOf(o *tally.Tally) *verdict.Dispute {
 func (s *Orders) Player(o *order.Order) string {
 	_, name := s.Audit.Who(o.Session.ID)
 	return cmp.Or(name, "the player")
+}
+
+// named returns the name of an order in a finding, such as "alice's mint 7b0f9a1e".
+func (s *Orders) named(o *order.Order) string {
+	_, owner := s.Audit.Who(o.Session.ID)
+	if owner == "" {
+		owner = fmt.Sprintf("session %q", o.Session.ID)
+	}
+	return fmt.Sprintf("%s's %s %s", redact.Isolate(owner), o.Trade().Direction, text.Short(o.UUID))
 }
 
 // received returns what the wallet receives if the transaction of an order succeeds. It

@@ -7,7 +7,6 @@ import (
 
 	"github.com/token-ramp/ramp-go/ramptest/internal/fault"
 	"github.com/token-ramp/ramp-go/ramptest/internal/order"
-	"github.com/token-ramp/ramp-go/ramptest/internal/text"
 )
 
 // missed lists the faults of approved orders that had no effect in a unit test, one order a line,
@@ -22,9 +21,8 @@ func (s *Orders) missed() string {
 			continue
 		}
 		if names := s.without(o); o.Tx != nil && len(names) > 0 {
-			lines = append(lines, fmt.Sprintf("ramptest: %s %s: %s had no effect, because %s "+
-				"(if the test means that, wrap the fault in ramptest.Perhaps)",
-				o.Trade().Direction, text.Short(o.UUID), strings.Join(names, ", "), s.whyMissed(o)))
+			lines = append(lines, fmt.Sprintf("ramptest: %s: %s had no effect, because %s "+
+				"(if the test means that, wrap the fault in ramptest.Perhaps)", s.named(o), strings.Join(names, ", "), s.whyMissed(o)))
 		}
 	}
 	return strings.Join(lines, "\n")

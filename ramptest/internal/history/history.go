@@ -282,13 +282,18 @@ func (r *History) Asked(text string) (last control.Event, ok bool) {
 	})
 }
 
-// Timeline formats what happened so far.
-func (r *History) Timeline() string {
+// Timeline formats what happened so far, of the events that match. It leaves out routine events, and counts
+// the others.
+func (r *History) Timeline(match func(*control.Event) bool) (text string, others int) {
 	const indent = "              "
 	var b strings.Builder
 	fmt.Fprintf(&b, "what happened since %s:\n", r.begun.UTC().Format("2006-01-02 15:04:05 MST"))
 	for _, e := range r.All() {
 		if e.Routine() {
+			continue
+		}
+		if !match(&e) {
+			others++
 			continue
 		}
 		line := strings.ReplaceAll(e.String(), "\n", "\n"+indent) // an outcome may hold a stack trace
@@ -300,5 +305,5 @@ func (r *History) Timeline() string {
 			}
 		}
 	}
-	return strings.TrimRight(b.String(), "\n")
+	return strings.TrimRight(b.String(), "\n"), others
 }
