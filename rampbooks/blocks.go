@@ -13,13 +13,17 @@ import (
 )
 
 // ErrNotFinal is wrapped by the error of [Reconciler.Reconcile] if the period ends after the newest
-// block that is final: what still happens before the end of the period would be in neither its
-// books nor the next ones.
+// block that is final, or less than two minutes ago: what still happens before the end of the period would
+// be in neither its books nor the next ones.
 var ErrNotFinal = errors.New("the period is not final")
 
 // maxFinality is how long a block may take to be final before the books are said to stand
 // still.
 const maxFinality = 3 * time.Hour
+
+// storeTime is how long after its end an order may be stored: the end is when its result came, and the call
+// then confirms it, applies it and commits.
+const storeTime = 2 * time.Minute
 
 // finalBlock returns the newest block that is judged.
 func (c *comparison) finalBlock(ctx context.Context, confirmations uint64) (*ramp.Block, error) {
@@ -70,20 +74,31 @@ func (c *comparison) setBlocks(ctx context.Context) (err error) {
 	if c.final, err = c.finalBlock(ctx, c.prover.Confirmations); err != nil {
 		return err
 	}
-	c.last, _ = c.final.Number.Uint64()
 	end := evidence.TimeOf(c.final.Timestamp)
-	switch after := end.Add(time.Second); {
+	after, stored := end.Add(time.Second), c.config.Now().Add(-storeTime).Truncate(time.Second)
+	switch {
 	case c.to.IsZero():
 		c.to = after
+		if stored.Before(after) {
+			c.to = stored
+		}
+		if c.to.Before(c.counted) { // the last books ended just now
+			c.to = c.counted
+		}
 	case c.to.After(after):
 		return fmt.Errorf("%w: it ends at %s, and the newest block that is final is of %s: "+
 			"wait, or end there", ErrNotFinal, c.to.UTC().Format(time.RFC3339), end.Format(time.RFC3339))
-	default:
+	case c.to.After(stored):
+		return fmt.Errorf("%w: it ends at %s, and an order that ended less than two minutes ago may not be "+
+			"stored yet: wait until %s, or end at %s", ErrNotFinal, c.to.UTC().Format(time.RFC3339),
+			c.to.Add(storeTime).UTC().Format(time.RFC3339), stored.UTC().Format(time.RFC3339))
+	}
+	if c.last, _ = c.final.Number.Uint64(); c.to.Before(after) {
 		if c.last, err = evidence.LastBlockBefore(ctx, c.chain, c.to, c.final); err != nil {
 			return err
 		}
 	}
-	if c.to.Before(c.counted) { // nothing is final since
+	if c.to.Before(c.counted) { // a person has asked for an end before these books
 		c.to = c.counted
 	}
 	c.first, err = evidence.LastBlockBefore(ctx, c.chain, c.begin(), c.final)

@@ -62,8 +62,11 @@ func newTransactionMatcher(
 // order feeds an order that has ended.
 func (m *transactionMatcher) order(o ramp.Order) {
 	t := m.catalog.Order(o)
-	if m.counts(o.FinishedAt) {
+	if m.countsOrder(&o) {
 		m.totals.order(t)
+	}
+	if !o.FinishedAt.Before(m.to.Add(-maxLate)) {
+		m.totals.newest = append(m.totals.newest, o.UUID)
 	}
 	if m.within(o.FinishedAt) {
 		if orderlist.IsDamaged(&o) {

@@ -16,6 +16,7 @@ type span struct {
 	overlap  time.Duration       // how much earlier the findings begin
 	lines    bool                // whether the lines are asked for
 	waiting  waitingTransactions // what earlier books have found for orders that wait
+	before   map[uuid.UUID]bool  // the orders that ended in their last hour; nil if not known
 }
 
 // matching pairs the orders and the events of a period, and adds them up. It does no I/O.
@@ -69,7 +70,7 @@ type comparison struct {
 
 func newComparison(r *Reconciler, s span) *comparison {
 	m := newMatching(r.config.catalog(), s.from.Add(-s.overlap), s.to)
-	m.counted = s.from
+	m.counted, m.before = s.from, s.before
 	if s.lines {
 		m.totals.lines = newLines(m.catalog)
 	}

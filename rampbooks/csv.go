@@ -61,7 +61,7 @@ func (b *Reconciliation) WriteLinesCSV(out io.Writer, sign DecimalSign, lines []
 	w, err := newTable(out, sign, "chain_id", "network", "project", "from", "to",
 		"source", "order", "state", "product", "token", "direction", "accepted_at", "finished_at",
 		"tx_hash", "block", "log_index", "time", "matched_by",
-		"ordered", "ordered_units", "decimals", "moved", "moved_units", "fee", "fee_units")
+		"ordered", "ordered_units", "decimals", "moved", "moved_units", "fee", "fee_units", "late")
 	if err != nil {
 		return err
 	}
@@ -87,6 +87,7 @@ func (b *Reconciliation) WriteLinesCSV(out io.Writer, sign DecimalSign, lines []
 			w.number(amount.String())
 			w.number(units.String())
 		}
+		w.text(console.EmptyUnless(l.Late, "late"))
 		w.end()
 	}
 	return w.flush()

@@ -63,6 +63,7 @@ func (b *Reconciliation) figures() (all []figure) {
 		count(of, "orders_succeeded", t.Succeeded)
 		count(of, "orders_failed", t.Failed)
 		count(of, "orders_abandoned", t.Abandoned)
+		count(of, "orders_late", t.Late)
 		items(of, "items_taken", t.Taken)
 		items(of, "items_given_back", t.GivenBack)
 		items(of, "items_granted", t.Granted)

@@ -23,10 +23,13 @@ import (
 // A person took back 500 of a mint that was given back and minted.
 func TestADecisionEndsAFindingAndIsARow(t *testing.T) {
 	_, store, n := rig.NewOfficeOnNode(t, 1000*time.Hour, rig.Paid)
-	clock := rig.Now
+	clock := rig.Later()
 	orders, journal := rig.WithJournal(t, store, n, &clock)
 	order := store.AbandonedAndMinted(t, n, rig.HoursAgo(100))
 	month := func() *rampbooks.Reconciliation {
+		decided := clock
+		defer func() { clock = decided }()
+		clock = rig.Later()
 		return must.Get(orders.Reconcile(t.Context(), rig.HoursAgo(500), time.Time{}))(t)
 	}
 	before := month()
@@ -79,7 +82,7 @@ func TestADecisionEndsAFindingAndIsARow(t *testing.T) {
 // A finding without an order is decided by its transaction.
 func TestADecisionAboutATransaction(t *testing.T) {
 	_, store, n := rig.NewOfficeOnNode(t, 1000*time.Hour, rig.Paid)
-	clock := rig.Now
+	clock := rig.Later()
 	orders, _ := rig.WithJournal(t, store, n, &clock)
 	burn := rig.Tx{Transfers: []ramp.Transfer{rig.Moved(rig.Player, common.Address{}, 1)}}
 	own, other := n.Send(rig.HoursAgo(50), burn), n.Send(rig.HoursAgo(40), burn)
@@ -105,7 +108,7 @@ func TestADecisionAboutATransaction(t *testing.T) {
 // other two are then clear, also after the player was erased, and not after the decision was reversed.
 func TestADecisionTellsAmbiguousOrdersApart(t *testing.T) {
 	_, store, n := rig.NewOfficeOnNode(t, 1000*time.Hour, rig.Paid)
-	clock := rig.Now
+	clock := rig.Later()
 	orders, journal := rig.WithJournal(t, store, n, &clock)
 	var all []ramp.Order
 	for hour := range 2 {
@@ -148,7 +151,7 @@ func TestADecisionTellsAmbiguousOrdersApart(t *testing.T) {
 // Two persons decide at the same moment.
 func TestOneOfTwoDecisionsIsStored(t *testing.T) {
 	_, store, n := rig.NewOfficeOnNode(t, 1000*time.Hour, rig.Paid)
-	clock := rig.Now
+	clock := rig.Later()
 	orders, journal := rig.WithJournal(t, store, n, &clock)
 	order := store.AbandonedAndMinted(t, n, rig.HoursAgo(100))
 	var done sync.WaitGroup

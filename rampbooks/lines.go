@@ -29,6 +29,9 @@ type Line struct {
 	Accepted time.Time `json:"accepted_at,omitzero"`
 	Finished time.Time `json:"finished_at,omitzero"`
 
+	// Late reports that the order ended before the period, and is in no earlier books: see [Total].
+	Late bool `json:"late,omitempty"`
+
 	// The event. For an order, it is the one that belongs to it, found as By says; it is empty if
 	// none is known.
 	TxHash   common.Hash `json:"tx_hash,omitzero"`
@@ -53,13 +56,13 @@ type lines struct {
 
 func newLines(c *trade.Catalog) *lines { return &lines{catalog: c, at: map[uuid.UUID]int{}} }
 
-func (l *lines) order(o *trade.Order) {
+func (l *lines) order(o *trade.Order, late bool) {
 	if l == nil {
 		return
 	}
 	line := Line{Source: "orders", Order: o.UUID, State: o.State, Product: o.Product(), Token: o.Token,
 		Decimals: l.catalog.Decimals[o.Token], Direction: o.Direction,
-		Accepted: o.AcceptedAt, Finished: o.FinishedAt}
+		Accepted: o.AcceptedAt, Finished: o.FinishedAt, Late: late}
 	if o.State == ramp.OrderSucceeded {
 		line.Ordered = amountOf(l.catalog, o.Token, o.Units)
 	}

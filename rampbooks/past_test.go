@@ -22,7 +22,7 @@ func sellsOf(t *testing.T, store *rig.Store, n *rig.Node, sold ...rampbooks.Offe
 	t.Helper()
 	return must.Get(rig.NewOffice(rig.Config{
 		Store: store, Proof: rig.ProofOn(t, n.RPC(t), &rampproof.Config{AnyFailure: true}), Products: sold,
-		Now: func() time.Time { return rig.Now }, Logger: rig.Quiet,
+		Now: rig.Later, Logger: rig.Quiet,
 	}))(t)
 }
 

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
 
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/evidence"
@@ -19,6 +20,9 @@ const (
 type period struct {
 	from, to time.Time // of the findings
 	counted  time.Time // where the totals begin: at from, or later if findings overlap earlier books
+
+	// before has the orders that ended in the last hour of the books before; nil if they are not known.
+	before map[uuid.UUID]bool
 
 	// known are the transactions of earlier books for orders that wait still: they are judged again.
 	known map[common.Hash]bool
@@ -36,6 +40,19 @@ func (p *period) judges(e *ChainEvent) bool { return p.within(e.Time) || p.known
 
 // counts reports whether the totals have what happened at a time.
 func (p *period) counts(t time.Time) bool { return !t.Before(p.counted) && t.Before(p.to) }
+
+// maxLate is how long after its end an order may be stored, and still be in the next totals. The end is the
+// time at which a result came, before it was confirmed and Apply was called.
+const maxLate = time.Hour
+
+// isLate reports whether the books before lack an order that ended in their last hour.
+func (p *period) isLate(o *ramp.Order) bool {
+	return p.before != nil && o.FinishedAt.Before(p.counted) &&
+		!o.FinishedAt.Before(p.counted.Add(-maxLate)) && !p.before[o.UUID]
+}
+
+// countsOrder reports whether the totals have an order that ended.
+func (p *period) countsOrder(o *ramp.Order) bool { return p.counts(o.FinishedAt) || p.isLate(o) }
 
 // isOld reports whether the event of an order may be older than the events that are read.
 func (p *period) isOld(o *ramp.Order) bool { return o.AcceptedAt.Add(-skew).Before(p.begin()) }

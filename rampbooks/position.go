@@ -48,13 +48,27 @@ func (p position) read() (last booksEnd, err error) {
 	}
 }
 
-// booksEnd is where the last books ended, the order in them that ended last, what they have found for
-// orders that wait, and what they were about: nil if a person has written the file.
+// booksEnd is where the last books ended, the order in them that ended last, those that ended in their last
+// hour, what they have found for orders that wait, and what they were about. What a person has written may
+// have only To.
 type booksEnd struct {
 	To      time.Time
-	Newest  uuid.UUID           `json:",omitzero"`
+	Newest  uuid.UUID `json:",omitzero"`
+	Ended   []uuid.UUID
 	Waiting waitingTransactions `json:",omitempty"`
 	About   *About              `json:",omitempty"`
+}
+
+// ended returns the orders that ended in the last hour, or nil if the file does not say.
+func (last *booksEnd) ended() (orders map[uuid.UUID]bool) {
+	if last.Ended == nil {
+		return nil
+	}
+	orders = map[uuid.UUID]bool{}
+	for _, id := range last.Ended {
+		orders[id] = true
+	}
+	return orders
 }
 
 // checkAbout returns an error if books are about something else than the last ones. With a

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/csv"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -54,6 +55,74 @@ func TestTotalsOfRunsThatFollowEachOtherAddUp(t *testing.T) {
 	assert.Equal(t, []string{"4.9"}, onChain)
 }
 
+// The end of an order is when its result came, and its commit may follow seconds later, or minutes by a clock
+// that is behind. What the books of that time did not see is in the next totals, once, and marked.
+func TestWhatIsStoredLateIsInTheNextTotals(t *testing.T) {
+	orders, store, n := rig.NewOfficeOnNode(t, 100*time.Hour, &rampproof.Config{AnyFailure: true})
+	position := filepath.Join(t.TempDir(), "position")
+	for _, ago := range []time.Duration{4*time.Hour + 10*time.Minute, 3*time.Hour + 10*time.Minute} { // in time
+		store.MintOn(t, n, rig.Token, rig.Now.Add(-ago), 490)
+	}
+	late := map[int][]ramp.Order{} // by the books after which they are stored
+	for after, agos := range map[int][]time.Duration{
+		4: {4*time.Hour + 2*time.Second, 4*time.Hour + 15*time.Minute}, 3: {3*time.Hour + 59*time.Minute},
+	} {
+		for _, ago := range agos {
+			order := rig.OrderOf(ramp.Mint, 5, rig.Now.Add(-ago-2*time.Minute))
+			hash := n.Send(rig.Now.Add(-ago-time.Minute), rig.Tx{Transfers: []ramp.Transfer{
+				rig.Moved(common.Address{}, rig.Player, 490)}})
+			late[after] = append(late[after], rig.Ended(order, ramp.OrderSucceeded, hash, rig.Now.Add(-ago)))
+		}
+	}
+	totals := map[string][]string{}
+	reconcile := func(end, position, format string) (printed string, err error) {
+		return rig.RunCommand(t, orders, "reconcile", "-position", position, "-to", end, "-format", format)
+	}
+	for hours := 4; hours > 0; hours-- {
+		end := rig.HoursAgo(hours).Format(time.RFC3339)
+		for range 2 { // the same end again counts nothing twice
+			printed, err := reconcile(end, position, "totals")
+			if hours < 3 { // before, an event is a finding, because its order is not stored yet
+				require.NoError(t, err)
+			}
+			for _, figure := range []string{"tokens_ordered", "tokens_moved", "tokens_on_chain"} {
+				totals[figure] = append(totals[figure], cells(t, printed, figure, "tokens")...)
+			}
+			for _, figure := range []string{"orders_succeeded", "orders_late"} {
+				totals[figure] = append(totals[figure], cells(t, printed, figure, "count")...)
+			}
+		}
+		store.Keep(t, late[hours]...)
+		other := filepath.Join(t.TempDir(), "position")
+		require.NoError(t, os.WriteFile(other, must.Get(os.ReadFile(position))(t), 0o600))
+		lines := must.Get(reconcile(end, other, "lines"))(t)
+		assert.Equal(t, len(late[hours]), strings.Count(lines, `,"late"`), "late lines after %s", end)
+	}
+	assert.Equal(t, map[string][]string{
+		"tokens_on_chain":  {"14.7", "9.8"},
+		"tokens_ordered":   {"5", "15", "5"},
+		"tokens_moved":     {"4.9", "14.7", "4.9"},
+		"orders_succeeded": {"1", "3", "1"},
+		"orders_late":      {"0", "2", "1"},
+	}, totals)
+}
+
+// No books end less than two minutes ago, because a call that ends an order may not have committed yet.
+func TestBooksEndTwoMinutesAgo(t *testing.T) {
+	_, store, n := rig.NewOfficeOnNode(t, 100*time.Hour, rig.Paid)
+	clock := rig.Now.Add(30 * time.Second)
+	orders, _ := rig.WithJournal(t, store, n, &clock)
+	books := must.Get(orders.Reconcile(t.Context(), rig.HoursAgo(5), time.Time{}))(t)
+	assert.Equal(t, rig.Now.Add(-90*time.Second), books.To)
+	_, err := orders.Reconcile(t.Context(), rig.HoursAgo(5), rig.Now)
+	assert.ErrorIs(t, err, rampbooks.ErrNotFinal)
+	assert.EqualError(t, err, "ramp: reconcile: the period is not final: it ends at 2026-11-20T12:00:00Z, and an "+
+		"order that ended less than two minutes ago may not be stored yet: wait until 2026-11-20T12:02:00Z, or end "+
+		"at 2026-11-20T11:58:30Z")
+	clock = rig.Later()
+	must.Get(orders.Reconcile(t.Context(), rig.HoursAgo(5), rig.Now))(t)
+}
+
 // A mint on a token that was added was stolen ten hours ago. The position says that it was never compared.
 func TestAPositionIsAboutOneGame(t *testing.T) {
 	_, store, n := rig.NewOfficeOnNode(t, 100*time.Hour, rig.Paid)
@@ -72,7 +141,7 @@ func TestAPositionIsAboutOneGame(t *testing.T) {
 		"they are about chain 1112, network testnet, project any, tokens "+rig.Token.Hex()+
 		", and these about chain 1112, network testnet, project any, tokens "+rig.Token.Hex()+" "+newToken.Hex()+
 		": begin once with -from where a new token was traded first, and at the latest "+
-		"where these books ended, at 2026-11-20T12:00:01Z")
+		"where these books ended, at 2026-11-20T12:00:00Z")
 	_, err = rig.RunCommand(t, with, "reconcile", "-position", position, "-from", rig.HoursAgo(20).Format(time.RFC3339))
 	assert.EqualError(t, err, "orders and chain disagree; findings: 1")
 	_, err = rig.RunCommand(t, with, "reconcile", "-position", position)

@@ -479,6 +479,7 @@ func TestTheBooksAsTextJSONAndCSV(t *testing.T) {
 	gold, chain := "orders gold "+rig.Token.Hex()+" mint ", "chain  "+rig.Token.Hex()
 	assert.Equal(t, []string{
 		gold + "orders_succeeded  1    ", gold + "orders_failed  0    ", gold + "orders_abandoned  0    ",
+		gold + "orders_late  0    ",
 		gold + "items_taken item_gold  100   ",
 		gold + "tokens_ordered    4 4000000000000000000 18", gold + "tokens_moved    3.92 3920000000000000000 18",
 		gold + "tokens_fees    0.08 80000000000000000 18", gold + "tokens_unmatched    0 0 18",
@@ -872,7 +873,7 @@ func TestBooksThatStandStillSaySo(t *testing.T) {
 	logs := must.Get(rig.NewOffice(rig.Config{
 		Store: store, Proof: rig.ProofOn(t, n.RPC(t), &rampproof.Config{AnyFailure: true}),
 		Products: rampbooks.Always(rig.Product),
-		Now:      func() time.Time { return rig.Now }, Logger: slog.New(slog.NewJSONHandler(&log, nil)),
+		Now:      rig.Later, Logger: slog.New(slog.NewJSONHandler(&log, nil)),
 	}))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	logs.KeepBooks(ctx, "", func(context.Context, *rampbooks.Reconciliation) error {

@@ -21,8 +21,8 @@ type Reconciliation struct {
 	About About `json:"about"`
 
 	// From and To are what the totals count: the orders that ended, and the events of the
-	// blocks that were mined, from From up to but without To. Totals of periods that follow each other
-	// add up.
+	// blocks that were mined, from From up to but without To. Totals of books that go on where others
+	// ended add up: see [Total].Late. To is at least two minutes ago.
 	From time.Time `json:"from"`
 	To   time.Time `json:"to"`
 
@@ -70,6 +70,7 @@ type Reconciliation struct {
 	Decisions []DecisionRow `json:"decisions"`
 
 	waiting waitingTransactions
+	newest  []uuid.UUID // the orders that ended in the last hour
 }
 
 // About says what books are about. Books of something else cannot go on where these end.
@@ -107,6 +108,11 @@ type Total struct {
 	Succeeded int `json:"succeeded"`
 	Failed    int `json:"failed"`
 	Abandoned int `json:"abandoned"`
+
+	// Late counts those of these orders that ended in the last hour before From, but were stored only after
+	// the books of that hour had been made. Books that go on where others ended count them, so that the
+	// totals of all periods have each order once.
+	Late int `json:"late"`
 
 	// What the game moved, by asset; Taken when the orders were accepted.
 	Taken     map[string]Amount `json:"taken"`

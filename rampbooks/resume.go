@@ -36,7 +36,7 @@ func (r *Reconciler) reconcileSince(
 		}
 		return r.reconcile(ctx, s)
 	}
-	s.overlap = Overlap
+	s.overlap, s.before = Overlap, last.ended()
 	restored, err := r.restored(ctx, last)
 	if err != nil {
 		return nil, nil, err
@@ -46,7 +46,7 @@ func (r *Reconciler) reconcileSince(
 		if err != nil {
 			return nil, nil, err
 		}
-		s.from, s.overlap = newest.FinishedAt.Add(-Overlap), 0
+		s.from, s.overlap, s.before = newest.FinishedAt.Add(-Overlap), 0, nil
 		if newest.UUID == uuid.Nil {
 			s.from = last.To.Add(-longestSearch)
 		}
@@ -109,5 +109,5 @@ func (r *Reconciler) keepPosition(ctx context.Context, p position, books *Reconc
 	if err != nil {
 		return err
 	}
-	return p.write(booksEnd{books.To, newest.UUID, books.waiting, &books.About})
+	return p.write(booksEnd{books.To, newest.UUID, books.newest, books.waiting, &books.About})
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
 
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/orderlist"
@@ -43,21 +44,26 @@ type totals struct {
 	catalog *trade.Catalog
 	orders  map[totalKey]*running
 	chain   map[totalKey]*runningChain
-	lines   *lines // nil if nobody asks for them
+	lines   *lines      // nil if nobody asks for them
+	newest  []uuid.UUID // the orders that ended in the last hour
 }
 
 func newTotals(p *period, catalog *trade.Catalog) *totals {
 	return &totals{period: p, catalog: catalog, orders: map[totalKey]*running{},
-		chain: map[totalKey]*runningChain{}}
+		chain: map[totalKey]*runningChain{}, newest: []uuid.UUID{}}
 }
 
-// order adds an order that ended in the period.
+// order adds an order that ended in the period, or is late.
 func (s *totals) order(o *trade.Order) {
 	if orderlist.IsDamaged(&o.Order) {
 		return
 	}
 	t := s.total(o)
-	s.lines.order(o)
+	late := s.isLate(&o.Order)
+	s.lines.order(o, late)
+	if late {
+		t.Late++
+	}
 	switch o.State {
 	case ramp.OrderSucceeded:
 		t.Succeeded++
@@ -106,7 +112,7 @@ func (s *totals) event(e *ChainEvent) {
 // moved adds what an order that succeeded moved by its event. The rest of a mint is the fee
 // if the event fits the order, and nobody knows what it is otherwise.
 func (s *totals) moved(o *trade.Order, e *ChainEvent, by string) {
-	if !s.counts(o.FinishedAt) {
+	if !s.countsOrder(&o.Order) {
 		return
 	}
 	t := s.total(o)
@@ -146,6 +152,7 @@ func (s *totals) total(o *trade.Order) *running {
 
 // report adds the totals to the books.
 func (s *totals) report(b *Reconciliation) {
+	b.newest = s.newest
 	for _, key := range slices.SortedFunc(maps.Keys(s.orders), totalKey.compare) {
 		t := s.orders[key]
 		t.Decimals = s.catalog.Decimals[key.token]

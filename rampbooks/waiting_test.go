@@ -54,7 +54,7 @@ func newRegular(t *testing.T) (*regular, *rig.NotingStore, *rig.Node) {
 	_, store, n := rig.NewOfficeOnNode(t, 8*24*time.Hour, proof)
 	noted := &rig.NotingStore{Store: store, Noted: map[uuid.UUID]ramp.Refusal{}}
 	orders := must.Get(rig.NewOffice(rig.Config{Store: noted, Proof: rig.ProofOn(t, n.RPC(t), proof),
-		Products: rampbooks.Always(rig.Product), Now: func() time.Time { return rig.Now }, Logger: rig.Quiet}))(t)
+		Products: rampbooks.Always(rig.Product), Now: rig.Later, Logger: rig.Quiet}))(t)
 	return &regular{t, orders, filepath.Join(t.TempDir(), "position"), firstDay}, noted, n
 }
 

@@ -116,7 +116,8 @@ func (s *Store) newest(
 }
 
 // Ended lists the orders that ended, by a result or by hand, from a time to before
-// another, in the order of their ends, like [Store.SessionOrders].
+// another, in the order of their ends, like [Store.SessionOrders]. An order is stored after its end, up to
+// two minutes later and more if a clock is behind: docs/orders.md says how to read all of them in turns.
 func (s *Store) Ended(ctx context.Context, from, to time.Time, page ramp.OrderPage) ([]ramp.Order, error) {
 	first := max(from.UnixMilli(), page.After.FinishedAt.UnixMilli())
 	return s.list(ctx, "ended orders", page.Limit,

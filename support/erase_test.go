@@ -40,7 +40,7 @@ func TestAPlayerIsErasedWithoutANodeOnlyIfAPersonSaysSo(t *testing.T) {
 		_, store, n := rig.NewOfficeOnNode(t, 1000*time.Hour, rig.Paid)
 		test.play(t, store, n)
 		orders := must.Get(rig.NewOffice(rig.Config{Store: store, Logger: rig.Quiet,
-			Now: func() time.Time { return rig.Now }}))(t)
+			Now: rig.Later}))(t)
 		erased, err := orders.EraseSession(t.Context(), "session-1", rig.HoursAgo(7*24), why)
 		if test.refused {
 			var invalid *ramp.InvalidError
@@ -75,7 +75,7 @@ func TestAnErasedPlayerChangesNothing(t *testing.T) {
 		},
 	} {
 		_, store, n := rig.NewOfficeOnNode(t, 1000*time.Hour, rig.Paid)
-		clock := rig.Now
+		clock := rig.Later()
 		orders, journal := rig.WithJournal(t, store, n, &clock)
 		play(t, store, n)
 		figures := func() (all []string) {
@@ -123,7 +123,7 @@ func TestAPlayerIsErasedOnlyAfterTheBooksHaveKeptWhatTheyNeed(t *testing.T) {
 	abandoned := store.AbandonedAndMinted(t, n, rig.HoursAgo(200))
 	fake := new(books)
 	orders := must.Get(support.New(support.Config{Store: store, Books: fake, Logger: rig.Quiet,
-		Now: func() time.Time { return rig.Now }}))(t)
+		Now: rig.Later}))(t)
 	why := support.Decision{Who: "dora", Reason: "case 4"}
 	erased, err := orders.EraseSession(t.Context(), "session-1", rig.HoursAgo(7*24), why)
 	assert.ErrorContains(t, err, "ramp: erase a session: dora: case 4")

@@ -90,6 +90,8 @@ func (i *incident) desk(args ...string) (string, error) {
 	words := 1
 	if args[0] == "orders" {
 		words = 2
+	} else {
+		backdate(i.T, i.address)
 	}
 	printed, logged, err := command(i.T, map[string]string{"RAMP_RPC_URL": i.service.RPCURL(ramp.Testnet)},
 		slices.Concat(args[:words], i.flags, args[words:])...)

@@ -138,6 +138,7 @@ func TestAServerNeedsToSelectInsertAndUpdateOnly(t *testing.T) {
 		migrated(t, address)
 		db := handle(t, address)
 		says(t, document(t, "operations.md"), "GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA public TO game;")
+		backdate(t, address)
 		dsn := restricted(t, address, "SELECT, INSERT, UPDATE", "ALL TABLES IN SCHEMA public")
 		p := &process{t: t, env: real(),
 			args: []string{"-addr", "127.0.0.1:0", "-db", dsn, "-connections", "3", "-project", "project", "-token",
@@ -213,7 +214,7 @@ func TestLookingNeedsToSelectOnly(t *testing.T) {
 		order, silent := mint(), mint(ramptest.ResultNever())
 		// The books end with a final block, 64 blocks behind the newest, and the chain's clock stands still. So
 		// that block must be later than the end of the order by the server's clock, also on a slow machine.
-		service.Advance(5 * time.Minute)
+		service.Advance(2 * minutesAgo)
 		if service.Deliver(t.Context(), order, ramptest.Failed) == nil {
 			t.Error("the other outcome was accepted")
 		}
@@ -535,9 +536,25 @@ func serviceOf(t *testing.T, game string, books ...ramptest.Audit) (*ramptest.Se
 		ramptest.Config{PerOrder: true, Game: game, Audit: cmp.Or(append(books, 0)...)})
 }
 
+// minutesAgo is when the clock of the service begins, because books end two minutes before now.
+const minutesAgo = 5 * time.Minute
+
+// backdate moves what has just ended or was decided in a database to the time of the service.
+func backdate(t *testing.T, address string) {
+	t.Helper()
+	db := handle(t, address)
+	for _, statement := range []string{
+		"UPDATE ramp_orders SET accepted_at = accepted_at - %[1]d, finished_at = finished_at - %[1]d" +
+			" WHERE finished_at > %[2]d", "UPDATE entries SET at = at - %[1]d WHERE at > %[2]d"} {
+		must(db.Exec(fmt.Sprintf(statement, minutesAgo.Milliseconds(),
+			time.Now().Add(-minutesAgo/2).UnixMilli())))(t)
+	}
+}
+
 // serviceWith plays the service with the keys that its console has.
 func serviceWith(t *testing.T, hmac, validator string, config ramptest.Config) (*ramptest.Service, *ramp.Client) {
 	t.Helper()
+	config.Epoch = time.Now().Add(-minutesAgo)
 	config.Key, config.Validator = must(ramp.TextKey(hmac))(t), must(ramp.NewKeySigner(validator))(t).Address()
 	service := ramptest.Start(t, config)
 	return service, must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: config.Key}))(t)

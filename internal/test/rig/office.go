@@ -78,7 +78,7 @@ func OfficeOf(t *testing.T, store *Store, n *Node, proof *rampproof.Config) *Off
 	t.Helper()
 	return must.Get(NewOffice(Config{Store: store, Proof: ProofOn(t, n.RPC(t), proof),
 		Products: rampbooks.Always(Product),
-		Now:      func() time.Time { return Now }, Logger: Quiet}))(t)
+		Now:      Later, Logger: Quiet}))(t)
 }
 
 // WithJournal returns the orders of a store with a journal, whose clock a test sets.

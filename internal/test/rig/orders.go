@@ -56,5 +56,8 @@ func Moved(from, to common.Address, hundredths int64) ramp.Transfer {
 // Now is when the chain of each node ends.
 var Now = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
+// Later is the clock of a server after Now, when the books of that time can be made.
+func Later() time.Time { return Now.Add(2 * time.Minute) }
+
 // HoursAgo returns a time that is so many hours before now.
 func HoursAgo(hours int) time.Time { return Now.Add(-time.Duration(hours) * time.Hour) }
