@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"log/slog"
 	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
@@ -20,7 +21,7 @@ func Example() {
 	game := &purse{gold: 1000}
 	game.fails = errors.New("the database is unreachable")
 	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Players: game, Store: &ramp.MemoryStore{Apply: game.Apply},
-		Terms: anyTerms, Key: key, Signer: signer}))
+		Terms: anyTerms, Key: key, Signer: signer, Logger: slog.New(slog.DiscardHandler)}))
 
 	service := ramp.Must(ramptest.New(ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(),
 		Handler: handler}))
@@ -164,7 +165,7 @@ func exampleService() (*ramptest.Service, func(...ramptest.Fault) *ramptest.Plac
 	key, signer := ramp.Must(ramp.TextKey(keyText)), ramp.Must(ramp.NewKeySigner(validatorKey))
 	game := &purse{gold: 1000}
 	handler := ramp.Must(ramp.NewHandler(ramp.HandlerConfig{Players: game, Store: &ramp.MemoryStore{Apply: game.Apply},
-		Terms: anyTerms, Key: key, Signer: signer}))
+		Terms: anyTerms, Key: key, Signer: signer, Logger: slog.New(slog.DiscardHandler)}))
 	service := ramp.Must(ramptest.New(ramptest.Config{PerOrder: true, Key: key, Validator: signer.Address(),
 		Handler: handler}))
 	client := ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key,

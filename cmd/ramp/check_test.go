@@ -30,6 +30,7 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/judge"
 	"github.com/token-ramp/ramp-go/internal/test/must"
+	"github.com/token-ramp/ramp-go/ramptest"
 )
 
 // anyTerms accept every order.
@@ -131,6 +132,7 @@ func serve(t *testing.T, c ramp.HandlerConfig) string {
 func behind(t *testing.T, front func(w http.ResponseWriter, r *http.Request) bool) *httptest.Server {
 	t.Helper()
 	proxy := httputil.NewSingleHostReverseProxy(must.Get(url.Parse(newServer(t)))(t))
+	proxy.ErrorLog = slog.NewLogLogger(ramptest.Logger(t).Handler(), slog.LevelWarn)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !front(w, r) {
 			proxy.ServeHTTP(w, r)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -24,6 +25,7 @@ import (
 )
 
 func newTestServer(t *testing.T) *server {
+	slog.SetDefault(ramptest.Logger(t)) // package log writes to it, too
 	key := must(ramp.TextKey("key of the console"))(t)
 	const validator = "0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"
 	return newServer(key, must(ramp.NewKeySigner(validator))(t))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net/http/httptest"
 	"strings"
@@ -19,6 +20,7 @@ import (
 
 // The service delivers each result at least once. Here it does three times, and each effect happens once.
 func TestFiveOrders(t *testing.T) {
+	slog.SetDefault(ramptest.Logger(t)) // without a logger of their own, handlers and clients use the default
 	g := newGame()
 	key, err := ramp.TextKey("key of the console")
 	require.NoError(t, err)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/ramptest"
 )
 
 const foreignToken = "0x000000000000000000000000000000000000bad1"
@@ -133,7 +134,8 @@ func TestAPriceChangesServerByServer(t *testing.T) {
 	}
 	// accepts returns the prices that a server accepts.
 	accepts := func(v version) (mints, burns []int64) {
-		config := ramp.HandlerConfig{Players: game, Store: store, Terms: terms(v), Key: key, Signer: signer}
+		config := ramp.HandlerConfig{Players: game, Store: store, Terms: terms(v), Key: key, Signer: signer,
+			Logger: ramptest.Logger(t)}
 		current.Store(must(ramp.NewHandler(config))(t))
 		for _, gold := range []int64{100, 200} {
 			for d, accepted := range map[ramp.Direction]*[]int64{ramp.Mint: &mints, ramp.Burn: &burns} {

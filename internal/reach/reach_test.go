@@ -3,6 +3,7 @@ package reach_test
 import (
 	"context"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -21,7 +22,9 @@ import (
 // Each error is that of a real call.
 func TestWhyACallDidNotArrive(t *testing.T) {
 	answers := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") })
-	plain, secure := httptest.NewServer(answers), httptest.NewTLSServer(answers)
+	plain, secure := httptest.NewServer(answers), httptest.NewUnstartedServer(answers)
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0) // that a client trusts no certificate
+	secure.StartTLS()
 	cuts := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		panic(http.ErrAbortHandler)
 	}))
@@ -38,7 +41,6 @@ func TestWhyACallDidNotArrive(t *testing.T) {
 	closed := httptest.NewServer(answers)
 	closed.Close()
 	for _, server := range []*httptest.Server{plain, secure, cuts, half, resets} {
-		server.Config.ErrorLog = nil
 		t.Cleanup(server.Close)
 	}
 	direct, trusting := &http.Client{Transport: &http.Transport{}}, secure.Client()

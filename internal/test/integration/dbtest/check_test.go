@@ -16,6 +16,7 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/rampsql"
+	"github.com/token-ramp/ramp-go/ramptest"
 )
 
 // Check finds the problems of a database at startup, before the first order.
@@ -209,7 +210,7 @@ func TestCheckRehearses(t *testing.T) {
 		t.Run(string(c.dialect)+"/"+c.name, func(t *testing.T) {
 			p := newPlace(t, databaseOf(t, c.dialect), mode{params: c.params, only: c.only}, c.migration)
 			store := must.Get(rampsql.New(rampsql.Config{DB: p.db, Dialect: c.dialect, Apply: applyNothing,
-				TxOptions: &c.options}))(t)
+				TxOptions: &c.options, Logger: ramptest.Logger(t)}))(t)
 			err := store.Check(t.Context(), ramp.Testnet)
 			t.Log(err)
 			expectText(t, err, "ramp: check: ", c.want)
@@ -392,7 +393,7 @@ func TestCheckKeepsTestnetAndMainnetApart(t *testing.T) {
 			"ramp: check: ramp: Config.Network must be that of the terms, mainnet, not testnet")
 
 		terms := must.Get(ramp.NewTerms(ramp.TermsConfig{Any: true, ProjectID: "project", Network: ramp.Testnet}))(t)
-		handler := must.Get(ramp.NewHandler(ramp.HandlerConfig{Terms: terms,
+		handler := must.Get(ramp.NewHandler(ramp.HandlerConfig{Terms: terms, Logger: ramptest.Logger(t),
 			Players: studio{db: p.db, dialect: p.dialect}, Store: store,
 			Key: must.Get(ramp.TextKey(hmacText))(t), Signer: must.Get(ramp.NewKeySigner(validatorKey))(t)}))(t)
 		expectText(t, handler.Check(t.Context()), "orders of mainnet")

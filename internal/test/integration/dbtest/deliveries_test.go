@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -19,6 +18,7 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/rampsql"
+	"github.com/token-ramp/ramp-go/ramptest"
 )
 
 // Each of these lost a result: it was rolled back, or answered with 400, at each delivery of the
@@ -69,7 +69,7 @@ func newStudioOf(t *testing.T, p *place) *studioOf {
 func (s *studioOf) handlerWith(store ramp.Store) *ramp.Handler {
 	return must.Get(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Store: store, Key: s.key,
 		Players: studio{db: s.db, dialect: s.dialect}, Signer: must.Get(ramp.NewKeySigner(validatorKey))(s.t),
-		Logger: slog.New(slog.DiscardHandler),
+		Logger: ramptest.Logger(s.t),
 		OnConflict: func(context.Context, *ramp.ConflictError, *ramp.Result) error {
 			s.conflicts.Add(1)
 			return nil

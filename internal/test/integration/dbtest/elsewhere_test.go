@@ -13,6 +13,7 @@ import (
 	"github.com/token-ramp/ramp-go/internal/rollback"
 	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/rampsql"
+	"github.com/token-ramp/ramp-go/ramptest"
 )
 
 // twoSchemas returns a database whose only connection is in one schema, and the name of another. Both have
@@ -53,7 +54,8 @@ func TestNoOrderIsWrittenWhereAConnectionWasLeft(t *testing.T) {
 		} {
 			t.Run(c.name, func(t *testing.T) {
 				db, here, there := twoSchemas(t, d)
-				store := must.Get(rampsql.New(rampsql.Config{DB: db, Dialect: d.dialect, Apply: c.apply(there)}))(t)
+				store := must.Get(rampsql.New(rampsql.Config{DB: db, Dialect: d.dialect, Apply: c.apply(there),
+					Logger: ramptest.Logger(t)}))(t)
 				for n := range 3 {
 					o := newOrder("alice", mint("gold", 5))
 					_, err := store.Update(t.Context(), o.id, o.accept())
@@ -98,7 +100,7 @@ func TestATestSeesWhatApplyLeavesOnTheConnection(t *testing.T) {
 			connect := newEmpty(t, c.dialect)
 			db := connect(t)
 			check(t, create(t.Context(), db, d.dialect))
-			store := must.Get(rampsql.New(rampsql.Config{DB: db, Dialect: c.dialect,
+			store := must.Get(rampsql.New(rampsql.Config{DB: db, Dialect: c.dialect, Logger: ramptest.Logger(t),
 				Apply: func(ctx context.Context, tx *sql.Tx, _ ramp.Step) error {
 					_, err := tx.ExecContext(ctx, c.statement)
 					return err

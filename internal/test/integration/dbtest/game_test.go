@@ -21,6 +21,7 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/rampsql"
+	"github.com/token-ramp/ramp-go/ramptest"
 )
 
 const (
@@ -168,14 +169,14 @@ func newStoreOf(t *testing.T, p *place, apply apply, network ramp.Network, proje
 	t.Helper()
 	return must.Get(rampsql.New(rampsql.Config{DB: p.db, Dialect: p.dialect, Apply: apply,
 		Projects: projects, Network: network,
-		TxOptions: &sql.TxOptions{Isolation: p.mode.isolation}}))(t)
+		TxOptions: &sql.TxOptions{Isolation: p.mode.isolation}, Logger: ramptest.Logger(t)}))(t)
 }
 
 // applyNothing is an Apply that moves nothing.
 func applyNothing(context.Context, *sql.Tx, ramp.Step) error { return nil }
 
 func newHandler(t *testing.T, players ramp.Players, store ramp.Store) *ramp.Handler {
-	return must.Get(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: players, Store: store,
+	return must.Get(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: players, Store: store, Logger: ramptest.Logger(t),
 		Key: must.Get(ramp.TextKey(hmacText))(t), Signer: must.Get(ramp.NewKeySigner(validatorKey))(t)}))(t)
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/internal/test/racedetector"
 	"github.com/token-ramp/ramp-go/rampsql"
+	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/ramptest/storetest"
 )
 
@@ -33,7 +34,7 @@ func schedulesOf(t *testing.T, p *place, apply func(db *sql.DB) applies) storete
 		},
 		Balance: kitBalance(p),
 		Open: func(db *sql.DB) (ramp.Store, error) {
-			return rampsql.New(rampsql.Config{DB: db, Dialect: p.dialect, Apply: apply(db),
+			return rampsql.New(rampsql.Config{DB: db, Dialect: p.dialect, Apply: apply(db), Logger: ramptest.Logger(t),
 				TxOptions: &sql.TxOptions{Isolation: p.mode.isolation}})
 		},
 	}

@@ -9,6 +9,7 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/rampsql"
+	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/ramptest/storetest"
 )
 
@@ -81,7 +82,8 @@ func TestLostAnswerOfACommit(t *testing.T) {
 				w := newWorld(t, p, nil)
 				w.give("alice", "gold", 5)
 				store := must.Get(rampsql.New(rampsql.Config{DB: p.db, Dialect: p.dialect, Retryable: retryable,
-					Apply: studio{db: p.db, dialect: p.dialect}.Apply}))(t)
+					Logger: ramptest.Logger(t),
+					Apply:  studio{db: p.db, dialect: p.dialect}.Apply}))(t)
 				o := newOrder("alice", mint("gold", 5))
 				for _, next := range []ramp.Transition{o.accept(), o.finish(failure)} {
 					faults.lost.Store(1)

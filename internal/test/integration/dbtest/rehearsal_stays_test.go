@@ -13,6 +13,7 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/rampsql"
+	"github.com/token-ramp/ramp-go/ramptest"
 )
 
 // lastingTables are tables of MySQL and MariaDB that no rollback changes.
@@ -70,7 +71,7 @@ func TestTablesThatApplyNeverTouches(t *testing.T) {
 	p := onMariaDB(t, "CREATE TABLE chat (line TEXT) ENGINE = MyISAM; CREATE VIEW talk AS SELECT line FROM chat;")
 	s := studio{db: p.db, dialect: p.dialect}
 	store := must.Get(rampsql.New(rampsql.Config{DB: p.db, Dialect: p.dialect, Apply: s.Apply,
-		UntouchedTables: []string{"chat"}}))(t)
+		UntouchedTables: []string{"chat"}, Logger: ramptest.Logger(t)}))(t)
 	check(t, store.Check(t.Context(), ""))
 	o := newOrder("alice", burn("gold", 5))
 	take(t, store, o.id, o.accept())
@@ -122,7 +123,7 @@ func TestOneRehearsalThatStaysIsTheLast(t *testing.T) {
 			s := studio{db: p.db, dialect: p.dialect}
 			open := func() *rampsql.Store {
 				return must.Get(rampsql.New(rampsql.Config{DB: p.db, Dialect: p.dialect, Apply: c.apply(s),
-					UntouchedTables: []string{"holdings"}}))(t)
+					UntouchedTables: []string{"holdings"}, Logger: ramptest.Logger(t)}))(t)
 			}
 			gold, err := playRehearsals(t, p, open())
 			equal(t, "gold after one process", gold, 1007)

@@ -12,6 +12,7 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/rampsql"
+	"github.com/token-ramp/ramp-go/ramptest"
 )
 
 // A transaction that the database aborted for racing with another one is retried, unless
@@ -104,7 +105,7 @@ func TestARaceThatIsLost(t *testing.T) {
 				}
 				return nil
 			}
-			config := rampsql.Config{DB: p.db, Dialect: p.dialect, Apply: apply,
+			config := rampsql.Config{DB: p.db, Dialect: p.dialect, Apply: apply, Logger: ramptest.Logger(t),
 				TxOptions: &sql.TxOptions{Isolation: p.mode.isolation}}
 			want := moves{}
 			for _, c := range []struct {
@@ -155,7 +156,7 @@ func TestABusySQLite(t *testing.T) {
 	s := studio{db: p.db, dialect: p.dialect}
 	var rival *sql.Tx
 	lock := func() { rival = must.Get(p.db.Begin())(t) }
-	config := rampsql.Config{DB: p.db, Dialect: p.dialect, Apply: s.Apply}
+	config := rampsql.Config{DB: p.db, Dialect: p.dialect, Apply: s.Apply, Logger: ramptest.Logger(t)}
 	byDefault := must.Get(rampsql.New(config))(t)
 	var asked int
 	config.Retries, config.Retryable = 1, func(err error) bool {
@@ -184,6 +185,7 @@ func TestRepeatsEndWithTheContext(t *testing.T) {
 		calls := 0
 		failed := errors.New("lost")
 		store := must.Get(rampsql.New(rampsql.Config{DB: p.db, Dialect: p.dialect, Retries: 1_000_000,
+			Logger:    ramptest.Logger(t),
 			Retryable: func(error) bool { return true },
 			Apply: func(context.Context, *sql.Tx, ramp.Step) error {
 				if calls++; calls == 3 {
@@ -202,7 +204,7 @@ func TestRepeatsEndWithTheContext(t *testing.T) {
 func TestAnAttemptSharesNoMemoryWithTheNext(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		calls := 0
-		store := must.Get(rampsql.New(rampsql.Config{DB: p.db, Dialect: p.dialect,
+		store := must.Get(rampsql.New(rampsql.Config{DB: p.db, Dialect: p.dialect, Logger: ramptest.Logger(t),
 			Retryable: func(error) bool { return true },
 			Apply: func(_ context.Context, _ *sql.Tx, step ramp.Step) error {
 				if calls++; calls == 1 {

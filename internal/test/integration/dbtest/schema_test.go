@@ -11,6 +11,7 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/rampsql"
+	"github.com/token-ramp/ramp-go/ramptest"
 )
 
 // Several servers create the tables of a new database at once.
@@ -30,7 +31,8 @@ func TestTheSchemaIsCreatedByServersThatStartTogether(t *testing.T) {
 					check(t, <-ended)
 				}
 				store := must.Get(rampsql.New(rampsql.Config{DB: connect(t), Dialect: d.dialect,
-					Apply: func(context.Context, *sql.Tx, ramp.Step) error { return nil }}))(t)
+					Logger: ramptest.Logger(t),
+					Apply:  func(context.Context, *sql.Tx, ramp.Step) error { return nil }}))(t)
 				check(t, store.Check(t.Context(), ""))
 			}
 		})
