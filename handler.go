@@ -150,9 +150,12 @@ type HandlerConfig struct {
 	// Every record has endpoint, status, duration and outcome, which is success or the errorCode. If
 	// they are known, it also has:
 	//
+	//	project_id            of the order, or of the terms
 	//	session_id, uuid, direction, product, tx_hash
 	//	state, new, effect    of the order: new is false for a repeat, and effect is a text such as
 	//	                      "take -100 item_gold"
+	//	moved, moved_at       of a repeat: the effect of the step that it repeats, and its time. It may be
+	//	                      the only record of that step, if the answer of the database was lost
 	//	order                 the order as it is stored, in its JSON form, also for a repeat. After the loss
 	//	                      of a database, Restore of package support stores it again
 	//	signed                the validator key was asked for a signature: sent if the call succeeded
@@ -549,8 +552,9 @@ func (h *Handler) log(ctx context.Context, c *call, level slog.Level, suppressed
 		if h.config.Logger == nil && level == slog.LevelInfo || !log.Enabled(ctx, level) {
 			return
 		}
-		var attrs [20]slog.Attr // on the stack
-		log.LogAttrs(ctx, level, "ramp: call", c.appendAttrs(attrs[:0], suppressed)...)
+		var attrs [24]slog.Attr // on the stack
+		project := h.config.Terms.config.ProjectID
+		log.LogAttrs(ctx, level, "ramp: call", c.appendAttrs(attrs[:0], project, suppressed)...)
 	})
 }
 
@@ -587,8 +591,8 @@ func (h *Handler) sampled(op *Operation) (suppressed int64, logged bool) {
 	return last.suppressed.Swap(0), true
 }
 
-// appendAttrs appends what the record of a call says.
-func (c *call) appendAttrs(attrs []slog.Attr, suppressed int64) []slog.Attr {
+// appendAttrs appends what the record of a call says. project is that of the terms.
+func (c *call) appendAttrs(attrs []slog.Attr, project string, suppressed int64) []slog.Attr {
 	op, order := &c.op, c.order()
 	attrs = append(attrs, slog.String("endpoint", op.Name),
 		slog.Int("status", op.Status), slog.Duration("duration", op.Duration))
@@ -599,8 +603,9 @@ func (c *call) appendAttrs(attrs []slog.Attr, suppressed int64) []slog.Attr {
 	}
 	session := c.session.ID
 	if order != nil {
-		session = order.SessionID
+		session, project = order.SessionID, order.ProjectID
 	}
+	add(project != "", slog.String("project_id", project))
 	add(session != "", slog.String("session_id", session))
 	add(op.UUID != uuid.Nil, slog.String("uuid", op.UUID.String()))
 	add(op.Direction != "", slog.String("direction", string(op.Direction)))
@@ -609,6 +614,10 @@ func (c *call) appendAttrs(attrs []slog.Attr, suppressed int64) []slog.Attr {
 	}
 	if op.Step != nil {
 		attrs = append(attrs, slog.Bool("new", op.Step.New), slog.String("effect", op.Step.Effect.String()))
+		if !op.Step.New {
+			moved, at := op.Step.Order.Moved()
+			attrs = append(attrs, slog.String("moved", moved.String()), slog.Time("moved_at", at))
+		}
 		add(op.Step.Product != "", slog.String("product", op.Step.Product))
 	}
 	add(op.Signed, slog.Bool("signed", true))

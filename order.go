@@ -262,6 +262,16 @@ func (o *Order) effect() Effect {
 	return Effect{}
 }
 
+// Moved returns how the game's assets changed when the order entered its state, and when that was. A step
+// that is a repeat has no [Step].Effect, and its order says what the step that it repeats has moved.
+func (o *Order) Moved() (Effect, time.Time) {
+	at := o.AcceptedAt
+	if o.State != OrderAccepted {
+		at = o.FinishedAt
+	}
+	return o.effect(), at
+}
+
 // Accept returns the transition for a validate call (interface 2.5). It opens the order;
 // the effect is Take for a mint and Nothing for a burn. The same call again is a repeat,
 // which changes nothing and may be signed again. If it differs in project, session, user

@@ -166,6 +166,9 @@ func TestConfigsOfStoresNameAllThatIsMissing(t *testing.T) {
 	_, err = rampsql.New(rampsql.Config{DB: sql.OpenDB(nil), Dialect: rampsql.SQLite, Apply: applyNothing, Retries: -2})
 	assertFields(t, err, "Config.Retries must be at least -1")
 	_, err = rampsql.New(rampsql.Config{DB: sql.OpenDB(nil), Dialect: rampsql.SQLite, Apply: applyNothing,
+		Projects: []string{"red", ""}, Network: "goerli"})
+	assertFields(t, err, "Config.Projects must not have an empty one", "Config.Network must be mainnet or testnet")
+	_, err = rampsql.New(rampsql.Config{DB: sql.OpenDB(nil), Dialect: rampsql.SQLite, Apply: applyNothing,
 		UntouchedTables: []string{"chat", " ", "ramp_orders"}})
 	assertFields(t, err, "Config.UntouchedTables[1] must be the name of a table",
 		"Config.UntouchedTables[2] must not be a table of the store")

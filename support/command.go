@@ -375,10 +375,10 @@ func printStep(out io.Writer, step ramp.Step, err error) error {
 	switch {
 	case step.Settled():
 		moved = "the game has moved nothing, because it was settled in another way: " + step.Order.Settled
-	case !step.New && step.Order.State == ramp.OrderAccepted:
-		moved = "it was stored before, and nothing was moved"
 	case !step.New:
-		moved = "it had ended so before, and nothing was moved"
+		before, at := step.Order.Moved()
+		moved = fmt.Sprintf("it was so before, and nothing was moved now; at %s, the game had moved: %s",
+			at.Format(time.RFC3339), before)
 	}
 	_, err = fmt.Fprintf(out, "%s is %s; %s\n", step.Order.UUID, step.Order.State, console.Quote(moved))
 	return err

@@ -199,7 +199,7 @@ func TestACommandSaysWhatFailed(t *testing.T) {
 	_, err := rig.RunCommand(t, orders, "reconcile", "-position", position, "-from",
 		rig.Now.Add(-time.Minute).Format(time.RFC3339))
 	assert.ErrorContains(t, err, "position.new")
-	for _, want := range []string{"give back +500 item_gold", "it had ended so before, and nothing was moved"} {
+	for _, want := range []string{"give back +500 item_gold", "it was so before, and nothing was moved now; at 20"} {
 		assert.Contains(t,
 			must.Get(rig.RunCommand(t, orders, "abandon", "-who", "alice", "-reason", "case 21",
 				order.UUID.String()))(t),

@@ -80,9 +80,14 @@ func (o *Orders) decide(ctx context.Context, done, failed string, id uuid.UUID, 
 	if step.Order.Settled != "" {
 		log = log.With("settled", step.Order.Settled)
 	}
+	if !step.New {
+		moved, at := step.Order.Moved()
+		log = log.With("moved", moved.String(), "moved_at", at)
+	}
 	log.WarnContext(ctx, done, "session_id", step.Order.SessionID,
 		"direction", string(step.Order.Direction), "state", string(step.Order.State),
-		"tx_hash", step.Order.TxHash, "effect", step.Effect.String(), "new", step.New, "order", &step.Order)
+		"project_id", step.Order.ProjectID, "tx_hash", step.Order.TxHash, "effect", step.Effect.String(),
+		"new", step.New, "order", &step.Order)
 	return step, nil
 }
 

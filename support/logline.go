@@ -40,6 +40,8 @@ var stepMessages = []string{"ramp: call", "ramp: order finished", "ramp: order a
 // stepRecord is a record that names a step of an order.
 type stepRecord struct {
 	Msg, Effect, Conflict string
+	Moved                 string // of a repeat: the effect of the step that it repeats
+	ProjectID             string `json:"project_id"`
 	New                   bool
 	Stored                loggedOrder `json:"order"` // which hides that of Logged
 	Logged
@@ -67,16 +69,16 @@ type loggedSteps struct {
 	entered []ramp.OrderState // of which Effects has the effects
 }
 
-// add adds a step. A repeat counts: the server may have been killed before it logged the step that the
-// repeat repeats. An order enters each state once, so another record of it is a copy, as of a log that
-// was read while it was rotated, and has moved nothing.
+// add adds a step. A repeat counts: the answer of the database may have been lost, or the server may have
+// been killed before it logged the step that the repeat repeats. An order enters each state once, so
+// another record of it is a copy, as of a log that was read while it was rotated, and has moved nothing.
 func (l *loggedSteps) add(r *stepRecord) {
-	if l.SessionID = r.SessionID; r.New && !slices.Contains(l.entered, r.State) {
-		at := len(l.entered)
-		if r.State == ramp.OrderAccepted { // logs that were put together may be out of order
-			at = 0
-		}
-		l.entered, l.Effects = slices.Insert(l.entered, at, r.State), slices.Insert(l.Effects, at, r.Effect)
+	l.SessionID = r.SessionID
+	switch {
+	case r.New:
+		l.enter(r.State, r.Effect)
+	case r.Moved != "":
+		l.enter(r.State, r.Moved)
 	}
 	if r.Product != "" {
 		l.Product = r.Product
@@ -88,6 +90,29 @@ func (l *loggedSteps) add(r *stepRecord) {
 	if o != nil && o.UUID == r.UUID && (o.State != ramp.OrderAccepted || l.Order == nil) {
 		l.Order = o
 	}
+}
+
+// enter adds the effect with which the order entered a state.
+func (l *loggedSteps) enter(state ramp.OrderState, effect string) {
+	if slices.Contains(l.entered, state) {
+		return
+	}
+	at := len(l.entered)
+	if state == ramp.OrderAccepted { // logs that were put together may be out of order
+		at = 0
+	}
+	l.entered, l.Effects = slices.Insert(l.entered, at, state), slices.Insert(l.Effects, at, effect)
+}
+
+// logged returns what the records say. If none is of the validate call, the order says what it has moved.
+func (l *loggedSteps) logged() Logged {
+	if l.Order != nil {
+		opened := *l.Order
+		opened.State, opened.Settled = ramp.OrderAccepted, ""
+		taken, _ := opened.Moved()
+		l.enter(opened.State, taken.String())
+	}
+	return l.Logged
 }
 
 // lineStep is a record in a line of a log. form says what is around it: "" is nothing.

@@ -23,7 +23,8 @@ import (
 // it entered.
 //
 // All records of a log have one form. If one record is not wrapped, Lost reads only those that are
-// not: a wrapped one may be what another program quotes, and a player could have written it.
+// not: a wrapped one may be what another program quotes, and a player could have written it. Records of
+// orders of other projects are skipped.
 // Besides the orders, Lost returns an error if a line is not a record of the log but quotes one, or
 // if a log has no record of a step at all.
 func (o *Orders) Lost(ctx context.Context, logs ...io.Reader) (lost []Logged, unread error) {
@@ -41,6 +42,9 @@ func (o *Orders) Lost(ctx context.Context, logs ...io.Reader) (lost []Logged, un
 		unread = errors.Join(unread, err)
 		count += len(records)
 		for _, r := range records {
+			if o.isForeign(r) {
+				continue
+			}
 			one := known[r.UUID]
 			if one == nil {
 				one = &loggedSteps{Logged: Logged{UUID: r.UUID}}
@@ -57,11 +61,20 @@ func (o *Orders) Lost(ctx context.Context, logs ...io.Reader) (lost []Logged, un
 		case err != nil && !one.Missing:
 			return nil, err
 		case one.Missing, stored.State == ramp.OrderAccepted && one.State != ramp.OrderAccepted:
-			lost = append(lost, one.Logged)
+			lost = append(lost, one.logged())
 		}
 	}
 	o.log().InfoContext(ctx, "ramp: logs read", "records", count, "orders", len(orders), "lost", len(lost))
 	return lost, unread
+}
+
+// isForeign reports whether a record of a log that games share is of an order of another project or network.
+func (o *Orders) isForeign(r *stepRecord) bool {
+	order := ramp.Order{ProjectID: r.ProjectID, Network: o.scope.Network}
+	if r.Stored.order != nil {
+		order = *r.Stored.order
+	}
+	return order.ProjectID != "" && o.scope.Check(&order) != nil
 }
 
 // formRecords are the records of a log that have one form.

@@ -270,3 +270,40 @@ func TestARecordInAnotherFormIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// The answer of a commit is lost, or the server is killed before it writes its record: only the repeat of the
+// call has one. It says what the order has moved.
+func TestARepeatSaysWhatItsOrderHasMoved(t *testing.T) {
+	s := newStudio(t)
+	want := map[uuid.UUID][]string{
+		s.Mint(t, ramptest.ValidateTwice(), ramptest.ResultTwice()):                              {"take -100 item_gold", "nothing"},
+		s.Mint(t, ramptest.ValidateTwice(), ramptest.TransactionFails(), ramptest.ResultTwice()): {"take -100 item_gold", "give back +100 item_gold"},
+		s.Place(t, s.Service.Burn, ramptest.ValidateTwice(), ramptest.ResultTwice()).UUID:        {"nothing", "grant +100 item_gold"},
+	}
+	s.Service.Advance(time.Hour)
+	var repeats []string
+	for line := range strings.Lines(s.Calls.String()) {
+		if strings.Contains(line, `"new":false`) {
+			repeats = append(repeats, line)
+			assert.Regexp(t, `"moved":"(nothing|(take|give back|grant) [+-]100 item_gold)","moved_at":"20`, line)
+		}
+		assert.Contains(t, line, `"project_id":"project-1"`)
+	}
+	s.Lose(t, 1000)
+	for name, log := range map[string]string{
+		"repeats alone": strings.Join(repeats, ""),
+		"results alone": strings.Join(slices.DeleteFunc(slices.Clone(repeats), func(line string) bool {
+			return strings.Contains(line, `"endpoint":"validate"`)
+		}), ""),
+		"the whole log": s.Calls.String(),
+	} {
+		got := map[uuid.UUID][]string{}
+		for _, l := range must.Get(s.Lost(t.Context(), strings.NewReader(log)))(t) {
+			got[l.UUID] = l.Effects
+		}
+		assert.Equal(t, want, got, name)
+	}
+	orders := must.Get(rig.NewOffice(rig.Config{Store: s.Store, Projects: []string{"project-2"}, Logger: rig.Quiet}))(t)
+	lost := must.Get(orders.Lost(t.Context(), strings.NewReader(s.Calls.String())))(t)
+	assert.Empty(t, lost, "two games write one log, and the restored database is the other one's")
+}

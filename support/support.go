@@ -68,8 +68,9 @@ type Config struct {
 
 	// Logger gets one record per decision. If it succeeded, this is "ramp: order abandoned",
 	// "ramp: order finished" or "ramp: order restored", with the attributes uuid, who, reason, session_id,
-	// direction, state, tx_hash, effect, new, and order, which is the order in its JSON form. If the game
-	// has moved nothing, it also has the attribute settled. If the decision failed, it is
+	// project_id, direction, state, tx_hash, effect, new, and order, which is the order in its JSON form. If
+	// new is false, moved and moved_at say what was moved before, and when. If the game has moved nothing, it
+	// also has the attribute settled. If the decision failed, it is
 	// "ramp: order not abandoned", "ramp: order not finished" or "ramp: order not restored", with the cause.
 	// The default is [slog.Default].
 	Logger *slog.Logger
