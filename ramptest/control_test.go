@@ -267,7 +267,8 @@ func TestControlSaysWhatIsWrong(t *testing.T) {
 		status             int
 		want               string
 	}{
-		{"POST", "/control/orders", ``, 400, "invalid: the body must be a JSON object"},
+		{"POST", "/control/orders", ``, 400, "do must be mint or burn"},
+		{"POST", "/control/orders", ` `, 400, "invalid: the body must be a JSON object"},
 		{"POST", "/control/orders", `{"do":"mint"}{}`, 400, "a JSON object"},
 		{"POST", "/control/orders/" + id + "/send", `null`, 400, "must be a JSON object"},
 		{"POST", "/control/advance", `{"by":"` + strings.Repeat("1", 1<<20) + `"}`, 400, "too large"},

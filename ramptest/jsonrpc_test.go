@@ -310,6 +310,24 @@ func TestTheServiceIsForPrograms(t *testing.T) {
 	}
 }
 
+// A request without a body needs no header about it, but a browser's does: it cannot be told from a form.
+func TestARequestWithoutABodyIsForPrograms(t *testing.T) {
+	c := newCounter(t)
+	for _, test := range []struct {
+		name   string
+		header []string
+		want   int
+	}{
+		{"a program", nil, 200},
+		{"a page of another site", []string{"Origin", "https://evil.example"}, 403},
+		{"a browser that sends no origin", []string{"Sec-Fetch-Site", "cross-site"}, 415},
+		{"a form", []string{"Content-Type", "application/x-www-form-urlencoded"}, 415},
+	} {
+		assert.Equal(t, test.want, c.direct("POST", "/control/reset", "", here,
+			append([]string{"Host", "127.0.0.1:8090"}, test.header...)...).Code, test.name)
+	}
+}
+
 func TestTheChainCanBeScriptedToFail(t *testing.T) {
 	c := newCounter(t)
 	c.service.FailRPC(-32603, 0, -32000, 3, 429, 503)

@@ -41,7 +41,7 @@ func (g *Guard) Control(r *http.Request) *control.Error {
 	case g.Token != "" && !g.knows(r):
 		return api.Errorf(control.CodeUnauthorized,
 			"the token is missing or wrong: send it as Authorization: Bearer TOKEN, or in the query as token")
-	case r.Method == http.MethodPost && !isJSON(r):
+	case r.Method == http.MethodPost && !isJSON(r) && !isBare(r):
 		return api.Errorf(control.CodeMediaType, "Content-Type must be application/json")
 	default:
 		return nil
@@ -112,6 +112,12 @@ func (g *Guard) Rejection(r *http.Request) int {
 	default:
 		return 0
 	}
+}
+
+// isBare reports whether a request has no body, no type, and none of the headers that browsers send.
+func isBare(r *http.Request) bool {
+	return r.ContentLength == 0 && r.Header.Get("Content-Type") == "" && r.Header.Get("Origin") == "" &&
+		r.Header.Get("Sec-Fetch-Site") == ""
 }
 
 func isJSON(r *http.Request) bool {
