@@ -144,6 +144,11 @@ func (m *transactionMatcher) settle(now time.Time) {
 	}
 }
 
+// wasUsed reports whether an order has ended by a transaction.
+func (m *transactionMatcher) wasUsed(hash common.Hash) bool {
+	return m.used[maphash.Comparable(m.seed, hash)]
+}
+
 // wasListed reports whether the events of a transaction were listed, and waited for their order in vain.
 func (m *transactionMatcher) wasListed(hash common.Hash) bool {
 	return m.listed[maphash.Comparable(m.seed, hash)]
@@ -157,7 +162,9 @@ func (m *transactionMatcher) pair(o *trade.Order, events []ChainEvent) {
 	judged := m.within(o.FinishedAt) || m.judges(&events[0])
 	own, share := ownOf(o, events)
 	succeeded := o.State == ramp.OrderSucceeded
-	if succeeded && own >= 0 {
+	if split, _, ok := splitBatch(o, events); succeeded && ok {
+		m.totals.moved(o, split, ByTransaction)
+	} else if succeeded && own >= 0 {
 		m.totals.moved(o, &events[own], ByTransaction)
 	}
 	switch {

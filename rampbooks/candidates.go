@@ -34,7 +34,14 @@ func (c *comparison) matchUnclaimed(ctx context.Context) error {
 			c.byTransaction.pair(c.catalog.Order(stored), transaction)
 		case err == nil && c.known[transaction[0].TxHash] && stored.FinishedAt.Before(c.from):
 			c.byTransaction.pair(c.catalog.Order(stored), transaction) // which an order has lost that waits
-		case err == nil: // of another project, or judged with the order, now or later
+		case err == nil && c.scope.Check(&stored) == nil && stored.State == ramp.OrderSucceeded:
+			// judged with the order, now or later, unless it settled others, too
+			if _, rest, ok := splitBatch(c.catalog.Order(stored), transaction); ok {
+				if _, err := c.addRest(ctx, rest); err != nil {
+					return err
+				}
+			}
+		case err == nil: // of another project, or judged with the order
 		case !errors.Is(err, ramp.ErrOrderUnknown):
 			return err
 		default:
@@ -45,6 +52,29 @@ func (c *comparison) matchUnclaimed(ctx context.Context) error {
 	}
 	c.byTransaction.unclaimed = nil
 	return nil
+}
+
+// addRest adds the candidates of what a transaction has moved for other orders than the one that it ended, and
+// reports true, if each of these events fits an order.
+func (c *comparison) addRest(ctx context.Context, rest []ChainEvent) (bool, error) {
+	kept, err := c.keptOrder(ctx, rest[0].TxHash)
+	if err != nil {
+		return false, err
+	}
+	if kept != nil && !common.IsHexAddress(kept.UserAddress) { // of an erased player
+		c.addKeptCandidates(rest, kept)
+		return true, nil
+	}
+	var events []candidate
+	for _, e := range rest {
+		one, err := c.candidateOf(ctx, e)
+		if err != nil || len(one.orders) == 0 {
+			return false, err
+		}
+		events = append(events, one)
+	}
+	c.byAmount.add(events)
+	return true, nil
 }
 
 // keptOrder returns the order that belongs to a transaction as the journal says, or nil.

@@ -73,6 +73,32 @@ func shareOf(o *trade.Order, e *ChainEvent) *big.Int {
 	return nil
 }
 
+// splitBatch returns the transfer that is an order's own, and the other events of its transaction, if the order's
+// user has moved more in it than the order is about: it may have settled several orders of this user.
+func splitBatch(o *trade.Order, events []ChainEvent) (own *ChainEvent, rest []ChainEvent, ok bool) {
+	fits := func(e *ChainEvent) int {
+		return slices.IndexFunc(e.parts, func(part *big.Int) bool { return o.Fits(part, e.pieces) })
+	}
+	at := slices.IndexFunc(events, func(e ChainEvent) bool {
+		return e.Token == o.Token && e.Direction == o.Direction && o.IsUser(e.User) && o.Units != nil &&
+			e.units.Cmp(o.Units) > 0 && fits(&e) >= 0
+	})
+	if at < 0 {
+		return nil, nil, false
+	}
+	rest = slices.Delete(slices.Clone(events), at, at+1)
+	first := fits(&events[at])
+	for i, part := range events[at].parts {
+		e := events[at]
+		if e.units, e.parts = part, nil; i == first {
+			own = &e
+		} else {
+			rest = append(rest, e)
+		}
+	}
+	return own, rest, true
+}
+
 // ownOf returns which of the events of its transaction is an order's own, or -1, and how much of it is its
 // share, or nil if it does not fit. Of an erased player any may be, so one that fits comes before one that
 // does not, and a larger one before a smaller one, which may be the fee.

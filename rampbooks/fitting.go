@@ -37,6 +37,7 @@ func (c *comparison) markFitting(ctx context.Context, findings []Finding) (n int
 			return 0, err
 		}
 		if order == nil || c.isOld(order) || c.displaced[order.UUID] ||
+			c.byTransaction.wasUsed(f.Events[0].TxHash) || // it settled several orders
 			c.countFitting(events[f.Events[0].User], order) != 1 {
 			continue
 		}

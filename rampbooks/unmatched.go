@@ -92,6 +92,13 @@ func (c *comparison) findShared(ctx context.Context) error {
 func (c *comparison) settleDifferences(ctx context.Context) (lost map[uuid.UUID]bool, err error) {
 	lost = map[uuid.UUID]bool{}
 	for _, d := range c.byTransaction.differing {
+		if _, rest, ok := splitBatch(d.order, d.events); ok {
+			if ok, err = c.addRest(ctx, rest); err != nil {
+				return nil, err
+			} else if ok { // it settled several orders
+				continue
+			}
+		}
 		orders := []ramp.Order{d.order.Order}
 		for _, e := range d.events {
 			one, err := c.candidateOf(ctx, e)

@@ -83,7 +83,15 @@ func Advise(r *Report, now time.Time) Advice {
 			"Set it. Finish the order against the evidence only if the service says that the transaction is "+
 			"its own.")
 	}
-	if c := first(func(c *Candidate) bool { return c.EndedOther != nil }); c != nil {
+	if c := first(func(c *Candidate) bool { return c.Batch && c.Unproven == "" }); c != nil {
+		if len(c.AlsoProves) > 0 {
+			return next(NextAskService, c, "This transaction settles several orders, and more wait than it covers. "+
+				"Ask whether it is this order's, and finish the order with it as a batch.")
+		}
+		return next(NextBatch, c, fmt.Sprintf("This transaction has ended order %s, and moved enough for both: "+
+			"it settles several orders. Finish this one with it, too, as a batch.", c.EndedOther))
+	}
+	if c := first(func(c *Candidate) bool { return c.EndedOther != nil && !c.Batch }); c != nil {
 		return next(NextOtherOrder, c, fmt.Sprintf("This transaction has ended order %s. "+
 			"It is not this order's, or that one was ended wrongly.", c.EndedOther))
 	}
@@ -108,7 +116,11 @@ func ended(o *ramp.Order) string {
 	case o.Settled != "":
 		return "Your order was settled in another way: " + console.Quote(o.Settled) + "."
 	case o.Direction == ramp.Mint && o.State == ramp.OrderSucceeded:
-		return "Your tokens were sent to " + o.UserAddress + ", by transaction " + o.TxHash + "."
+		by := ""
+		if o.TxHash != "" {
+			by = ", by transaction " + o.TxHash
+		}
+		return "Your tokens were sent to " + o.UserAddress + by + "."
 	case o.Direction == ramp.Mint:
 		return "Your order failed, and what it had taken is back in the game. Look into the mailbox, too."
 	case o.State == ramp.OrderSucceeded:

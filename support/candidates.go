@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
 
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/evidence"
@@ -55,7 +56,9 @@ func (o *Orders) addCandidates(ctx context.Context, report *Report, transactions
 		isTimely := func(order *ramp.Order) bool { return !c.Time.Before(order.AcceptedAt.Add(-skew)) }
 		explained := false // by an older order that waits
 		for _, other := range others {
-			if _, unproven := o.prover.Check(&other, &tx.sent, &tx.receipt); unproven == nil {
+			covers := !c.Batch || o.prover.Covers(&other, c.ended, &tx.receipt) == nil &&
+				o.prover.Covers(&other, append(slices.Clip(c.ended), order), &tx.receipt) != nil
+			if _, unproven := o.prover.Check(&other, &tx.sent, &tx.receipt); unproven == nil && covers {
 				c.AlsoProves = append(c.AlsoProves, other.UUID)
 				explained = explained || isTimely(&other)
 			}
@@ -111,7 +114,20 @@ func (o *Orders) candidateOf(ctx context.Context, order *ramp.Order, sent *ramp.
 	other, err := o.endedOther(ctx, order.UUID, sent.Hash)
 	if other != nil {
 		c.EndedOther = &other.UUID
-		if o.endedRightly(order, other, sent, receipt) {
+		var added []uuid.UUID
+		if o.config.Books != nil {
+			if added, err = o.config.Books.BatchOf(ctx, sent.Hash); err != nil {
+				return nil, err
+			}
+		}
+		ended, whole, err := o.batchOf(ctx, order, other, added)
+		if err != nil {
+			return nil, err
+		}
+		c.ended = ended
+		c.Batch = order.State == ramp.OrderAccepted && other.State == ramp.OrderSucceeded && whole &&
+			o.prover.Covers(order, c.ended, receipt) == nil
+		if o.endedRightly(order, c.ended, sent, receipt) {
 			c.Objection = ""
 		}
 	}
@@ -152,7 +168,10 @@ func (c *Candidate) objection(order *ramp.Order, proof *evidence.Prover) string 
 
 // endedRightly reports whether a transaction is that of another order: it proves its end, moved nothing more
 // for the user of this order, and its amount does not fit this order better.
-func (o *Orders) endedRightly(order, other *ramp.Order, sent *ramp.Transaction, receipt *ramp.Receipt) bool {
+func (o *Orders) endedRightly(
+	order *ramp.Order, ended []*ramp.Order, sent *ramp.Transaction, receipt *ramp.Receipt,
+) bool {
+	other := ended[0]
 	if other.State != ramp.OrderSucceeded {
 		return false
 	}
@@ -160,8 +179,11 @@ func (o *Orders) endedRightly(order, other *ramp.Order, sent *ramp.Transaction, 
 	if err != nil {
 		return false
 	}
-	if rest, err := o.prover.Unexplained(order, receipt, other); err != nil || rest != nil {
+	if rest, err := o.prover.Unexplained(order, receipt, ended...); err != nil || rest != nil {
 		return false
+	}
+	if len(ended) > 1 { // and all of it is explained
+		return true
 	}
 	moved, pieces := movedBy(&e), len(e.TokenIDs) > 0
 	this, that := o.tradeOf(order), o.tradeOf(other)

@@ -22,6 +22,12 @@ type Decision struct {
 	// that a bundler or a forwarder sent, or that settled several players.
 	AgainstEvidence bool
 
+	// Batch finishes an order by a transaction that has ended another order, because it settles both, such
+	// as a wallet's batch of two burns. What it moved must cover all orders that have ended by it, and this
+	// one; nothing overrides that. The order stores no TxHash, because only one order stores a transaction:
+	// the journal of Books has it. [Config].Books is required.
+	Batch bool
+
 	// WithoutEvidence gives back although the chain could not show that nothing happened, which may
 	// pay twice, too: the node is behind, unreachable, not configured or of an unknown network, or
 	// lists nothing of what is known to have happened. A transaction that the chain does show still
@@ -76,6 +82,9 @@ func (o *Orders) decide(ctx context.Context, done, failed string, id uuid.UUID, 
 	}
 	if d.fitting {
 		log = log.With("fitting", true)
+	}
+	if d.Batch {
+		log = log.With("batch", true)
 	}
 	if step.Order.Settled != "" {
 		log = log.With("settled", step.Order.Settled)

@@ -94,6 +94,15 @@ var decisions = map[string]func(t *testing.T){
 			}
 		}
 	},
+	"one has ended another order, and moved enough for both": func(t *testing.T) {
+		b := newBatch(t, ramp.Burn, []int64{5, 3}, burns(500, 300))
+		id := b.orders[1].UUID
+		_, err := b.Finish(t.Context(), id, b.hash, alice)
+		require.ErrorContains(t, err, "tx_hash has ended order "+b.orders[0].UUID.String())
+		_, err = b.Abandon(t.Context(), id, alice)
+		refuses(t, err, b.hash)
+		must.Get(b.Finish(t.Context(), id, b.hash, inBatch))(t)
+	},
 	"one has ended another order": func(t *testing.T) {
 		d := newStudio(t)
 		d.Witness(t)

@@ -24,7 +24,8 @@ import (
 // [Orders.Abandon] does. AgainstEvidence does not override a [*CandidateError] here.
 //
 // Who and why are logged and stored. If the order has ended otherwise, or another order has
-// ended by the transaction, the error is a [*ramp.ConflictError]. A result that comes later is
+// ended by the transaction, the error is a [*ramp.ConflictError]. If the transaction settles both
+// orders, set [Decision].Batch. A result that comes later is
 // a repeat.
 func (o *Orders) Finish(
 	ctx context.Context, id uuid.UUID, transaction common.Hash, d Decision,
@@ -52,8 +53,29 @@ func (o *Orders) Finish(
 		if err != nil {
 			return ramp.Step{}, err
 		}
-		return o.update(ctx, id, o.finishProven(result, age, reason, d))
+		finish := o.finishProven(result, age, reason, d)
+		if !d.Batch {
+			return o.update(ctx, id, finish)
+		}
+		if _, err := finish(&order); err != nil { // before it is noted
+			return ramp.Step{}, err
+		}
+		if err := o.joinBatch(ctx, &order, result, d); err != nil {
+			return ramp.Step{}, err
+		}
+		return o.update(ctx, id, withoutTransaction(finish))
 	})
+}
+
+// withoutTransaction returns a transition whose step stores no transaction.
+func withoutTransaction(next ramp.Transition) ramp.Transition {
+	return func(stored *ramp.Order) (ramp.Step, error) {
+		step, err := next(stored)
+		if step.New {
+			step.Order.TxHash = ""
+		}
+		return step, err
+	}
 }
 
 // resultOf returns the result that the service would have sent of a transaction, which must be
@@ -139,7 +161,7 @@ func (o *Orders) FinishFitting(
 	}
 	var steps []ramp.Step
 	var failed []error
-	d.AgainstEvidence, d.WithoutEvidence, d.fitting = false, false, true
+	d.AgainstEvidence, d.WithoutEvidence, d.Batch, d.fitting = false, false, false, true
 	for _, f := range books.Findings {
 		if !f.Fitting {
 			continue

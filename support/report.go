@@ -92,6 +92,13 @@ type Candidate struct {
 	// [rampbooks.OrderLister].
 	EndedOther *uuid.UUID `json:"ended_other,omitempty"`
 
+	// Batch reports whether EndedOther is set, and the transaction moved enough for all orders that have
+	// ended by it and for this one, too: it settles several orders. AlsoProves are then those that could
+	// have ended by it instead of this one.
+	Batch bool `json:"batch,omitzero"`
+
+	ended []*ramp.Order // the orders that have ended by it
+
 	// Objection is why [Orders.Abandon] refuses because of the transaction, or empty if it
 	// does not.
 	Objection string `json:"objection,omitempty"`
@@ -119,6 +126,7 @@ const (
 	NextWait       NextStep = "wait"        // its result can still come
 	NextCorrect    NextStep = "correct"     // its end is refused: correct the cause
 	NextFinish     NextStep = "finish"      // with Tx
+	NextBatch      NextStep = "batch"       // finish it with Tx and [Decision].Batch: it settles several orders
 	NextAbandon    NextStep = "abandon"     // after the service has said that no result will come
 	NextAskService NextStep = "ask_service" // which transaction is the order's
 	NextAskNode    NextStep = "ask_node"    // another one, because this one does not know all

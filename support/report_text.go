@@ -60,6 +60,9 @@ func (r *Report) Text() (text string) {
 		if c.EndedOther != nil {
 			fmt.Fprintf(out, "    it has ended order %s\n", c.EndedOther)
 		}
+		if c.Batch {
+			fmt.Fprintln(out, "    it moved enough for this order, too: it settles several")
+		}
 		fmt.Fprintf(out, "    %s\n", cmp.Or(c.Unproven, "proves that the order has ended so"))
 		if c.OtherAmount {
 			fmt.Fprintln(out, "    it moved another amount than the order is about")

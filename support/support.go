@@ -14,6 +14,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
+
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/evidence"
 	"github.com/token-ramp/ramp-go/internal/invalid"
@@ -62,8 +65,9 @@ type Config struct {
 	// orders by the player's name.
 	Sessions func(ctx context.Context, player string) ([]string, error)
 
-	// Books keep what they need of a player before EraseSession erases the player, and find the
-	// orders that the command finish -fitting ends. Leave it nil if no node is configured.
+	// Books keep what they need of a player before EraseSession erases the player, find the orders
+	// that the command finish -fitting ends, and say which orders one transaction has ended, for
+	// [Decision].Batch. Leave it nil if no node is configured.
 	Books Books
 
 	// Logger gets one record per decision. If it succeeded, this is "ramp: order abandoned",
@@ -87,6 +91,12 @@ type Books interface {
 	// KeepMatches stores which transactions belong to orders whose player is erased next, and who
 	// erases that player, and why.
 	KeepMatches(ctx context.Context, orders []ramp.Order, who, reason string) error
+
+	// BatchOf returns the orders that have ended by a transaction besides the one that stores it, and
+	// KeepBatch stores another one; see [Decision].Batch.
+	BatchOf(ctx context.Context, transaction common.Hash) ([]uuid.UUID, error)
+	KeepBatch(ctx context.Context, transaction common.Hash, earlier []uuid.UUID, order uuid.UUID,
+		who, reason string) error
 }
 
 const (

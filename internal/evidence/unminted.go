@@ -166,6 +166,51 @@ func (p *Prover) begin(
 	return err
 }
 
+// Covers returns an error that wraps [ErrNotProven] unless a transaction moved enough for an order and for those
+// that have ended by it before. One transaction can settle several orders, such as a wallet's batch of two
+// burns. Without a known fee, it must have moved the whole amounts.
+func (p *Prover) Covers(order *ramp.Order, ended []*ramp.Order, receipt *ramp.Receipt) error {
+	token, user := parties(order)
+	decimals, counted := p.DecimalsOf(token)
+	e := p.Shown(order, new(ramp.Transaction), receipt)
+	if !e.Succeeded { // it moved nothing, for nobody
+		return nil
+	}
+	moved := e.Units
+	if pieces := big.NewInt(int64(len(e.TokenIDs))); !counted && pieces.Cmp(moved) < 0 {
+		moved = pieces
+	}
+	crossed := new(big.Int)
+	for _, t := range transfersOf(token, receipt.Logs) {
+		from, to := t.From, t.To
+		if order.Direction == ramp.Burn {
+			from, to = to, from
+		}
+		if p.outside(from) && !p.outside(to) {
+			crossed.Add(crossed, unitsOf(&t))
+		}
+	}
+	ofUser, ofAll := new(big.Int), new(big.Int)
+	for _, o := range append([]*ramp.Order{order}, ended...) {
+		itsToken, itsUser := parties(o)
+		if o.Direction != order.Direction || itsToken != token {
+			continue
+		}
+		least, err := p.least(o, decimals, len(e.TokenIDs) > 0)
+		if err != nil {
+			return err
+		}
+		if ofAll.Add(ofAll, least); itsUser == user {
+			ofUser.Add(ofUser, least)
+		}
+	}
+	if moved.Cmp(ofUser) < 0 || crossed.Cmp(ofAll) < 0 {
+		return fmt.Errorf("ramp: order %s: %w: it moved %s units for the user, of %s for all users, and the orders "+
+			"that it would have ended need %s, and %s", order.UUID, ErrNotProven, moved, crossed, ofUser, ofAll)
+	}
+	return nil
+}
+
 // hundredth returns a hundredth of the units of a mint, or 1 if they are not known.
 func (p *Prover) hundredth(order *ramp.Order) (*big.Int, error) {
 	token, _ := parties(order)
