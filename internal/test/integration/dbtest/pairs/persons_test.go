@@ -2,9 +2,12 @@ package pairs
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"time"
+
+	"github.com/ethereum/go-ethereum/common"
 
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/test/must"
@@ -23,6 +26,7 @@ var (
 
 	who     = support.Decision{Who: "carol", Reason: "case 17"}
 	against = support.Decision{Who: "carol", Reason: "case 17", AgainstEvidence: true}
+	batch   = support.Decision{Who: "carol", Reason: "case 17", Batch: true}
 	early   = support.Decision{Who: "carol", Reason: "case 17", Early: true}
 )
 
@@ -65,13 +69,25 @@ func (w *world) follow(p person, stored *ramp.Order) string {
 	}
 	o.decided = true
 	a := support.Advise(report, w.now())
+	// If finishing fails because the transaction has ended another order, it settles both: so says the service.
+	finish := func(hash common.Hash, d support.Decision) error {
+		_, err := desk.Finish(ctx, o.id, hash, d)
+		var conflict *ramp.ConflictError
+		if errors.As(err, &conflict) && conflict.Field == "tx_hash" {
+			d.Batch = true
+			_, err = desk.Finish(ctx, o.id, hash, d)
+		}
+		return err
+	}
 	switch a.Next {
 	case support.NextFinish:
 		_, err = desk.Finish(ctx, o.id, *a.Tx, who)
+	case support.NextBatch:
+		_, err = desk.Finish(ctx, o.id, *a.Tx, batch)
 	case support.NextAbandon:
 		switch {
 		case p.hears && w.chain.has(o.tx):
-			_, err = desk.Finish(ctx, o.id, o.tx.hash, who)
+			err = finish(o.tx.hash, who)
 		case p.hears && w.mayCome(o):
 			return "the service says: wait"
 		default:
@@ -82,7 +98,7 @@ func (w *world) follow(p person, stored *ramp.Order) string {
 		case !p.hears:
 			return string(a.Next) + ": no answer"
 		case w.chain.has(o.tx):
-			_, err = desk.Finish(ctx, o.id, o.tx.hash, against)
+			err = finish(o.tx.hash, against)
 		case w.mayCome(o):
 			return "the service says: wait"
 		default:
@@ -93,7 +109,7 @@ func (w *world) follow(p person, stored *ramp.Order) string {
 		if !w.chain.has(o.tx) {
 			return a.Do
 		}
-		_, err = desk.Finish(ctx, o.id, o.tx.hash, who)
+		err = finish(o.tx.hash, who)
 	}
 	if err != nil {
 		return string(a.Next) + ": " + err.Error()

@@ -14,25 +14,8 @@ type red struct {
 	issue string
 }
 
-const (
-	evidence = "What a list, a clock and a copy prove"
-)
-
 // reds are all that is known. Whoever mends one deletes it here.
-var reds = []red{
-	{"burn | alice batches two burns @ page", "lost alice -100", evidence},
-	{"burn | alice batches two burns @ page", "stuck alice +100", evidence},
-	{"failed mint | bob's mint is in her transaction @ page", "lost bob -100", evidence},
-	{"mint | bob's mint is in her transaction @ page", "stuck bob -100", evidence},
-	{"failed mint | bob's mint is in her transaction @ page | never sends a result @ validate", "lost alice -100",
-		evidence},
-	{"mint | bob's mint is in her transaction @ page | never sends a result @ validate", "stuck alice -100", evidence},
-	{"failed mint | bob's mint is in her transaction @ page | the accounts of alice and bob merge @ page",
-		"lost alice -100", evidence},
-	{"failed mint | the price goes up @ validate | bob's mint is in her transaction @ validate", "lost bob -200",
-		evidence},
-	{"mint | the price goes up @ validate | bob's mint is in her transaction @ validate", "stuck bob -200", evidence},
-}
+var reds = []red{}
 
 // TestReds plays each of them: one that is green, or shows something else, fails.
 func TestReds(t *testing.T) {
