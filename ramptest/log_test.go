@@ -3,9 +3,11 @@ package ramptest_test
 import (
 	"bytes"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
@@ -27,4 +29,23 @@ func TestWhatIsLoggedAfterTheEndOfATestIsDropped(t *testing.T) {
 	log.Warn("after")
 	assert.Contains(t, test.out.String(), "before")
 	assert.NotContains(t, test.out.String(), "after")
+}
+
+// A test that causes thousands of warnings on purpose still shows why it failed.
+func TestALogOfATestIsShort(t *testing.T) {
+	test := new(ending)
+	log := ramptest.Logger(test)
+	for n := range 100 {
+		log.Warn("call", "n", n)
+	}
+	test.end()
+	lines := strings.Split(strings.TrimSpace(test.out.String()), "\n")
+	assert.Contains(t, lines[len(lines)-1], "n=99")
+	if testing.Verbose() {
+		assert.Len(t, lines, 100)
+		return
+	}
+	require.Len(t, lines, 11)
+	assert.Equal(t, "90 lines of the log before these: go test -v shows them", lines[0])
+	assert.Contains(t, lines[1], "n=90")
 }

@@ -176,8 +176,9 @@ func newStoreOf(t *testing.T, p *place, apply apply, network ramp.Network, proje
 func applyNothing(context.Context, *sql.Tx, ramp.Step) error { return nil }
 
 func newHandler(t *testing.T, players ramp.Players, store ramp.Store) *ramp.Handler {
-	return must.Get(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: players, Store: store, Logger: ramptest.Logger(t),
-		Key: must.Get(ramp.TextKey(hmacText))(t), Signer: must.Get(ramp.NewKeySigner(validatorKey))(t)}))(t)
+	return must.Get(ramp.NewHandler(ramp.HandlerConfig{Terms: anyTerms, Players: players, Store: store,
+		Logger: ramptest.Logger(t),
+		Key:    must.Get(ramp.TextKey(hmacText))(t), Signer: must.Get(ramp.NewKeySigner(validatorKey))(t)}))(t)
 }
 
 // give gives a player an initial balance.
