@@ -38,6 +38,7 @@ type amountMatcher struct {
 
 	candidates []candidate
 	tooEarly   map[uuid.UUID]ChainEvent  // the event of an order if the clock of the server was ahead
+	taken      map[uuid.UUID]ramp.Order  // the order that has ended by an event which fits one that waits
 	matched    map[uuid.UUID]common.Hash // orders' transactions; nil if nobody asks
 }
 
@@ -45,7 +46,7 @@ func newAmountMatcher(
 	p *period, catalog *trade.Catalog, findings *findingList, totals *totals,
 ) *amountMatcher {
 	return &amountMatcher{period: p, catalog: catalog, findings: findings, totals: totals,
-		tooEarly: map[uuid.UUID]ChainEvent{}}
+		tooEarly: map[uuid.UUID]ChainEvent{}, taken: map[uuid.UUID]ramp.Order{}}
 }
 
 // belongs reports whether an event may belong to an order, and whether it seemed to
@@ -135,7 +136,11 @@ func (m *amountMatcher) resolve(waiting, withoutHash []ramp.Order, lost map[uuid
 		if t := m.catalog.Order(o); m.findings.uncompared(t) {
 			m.findings.addUncompared(t)
 		} else if partners[o.UUID] == nil && !lost[o.UUID] {
-			m.findings.add(WaitsWithoutEvent, "", m.whyWithoutEvent(&o), nil, o)
+			orders := []ramp.Order{o}
+			if other, taken := m.taken[o.UUID]; taken {
+				orders = append(orders, other)
+			}
+			m.findings.add(WaitsWithoutEvent, "", m.whyWithoutEvent(&o), nil, orders...)
 		}
 	}
 	for _, o := range withoutHash {
@@ -179,6 +184,14 @@ func (m *amountMatcher) resolveGroups(partners map[uuid.UUID][]int) {
 
 // whyWithoutEvent describes an order that waits and has no event.
 func (m *amountMatcher) whyWithoutEvent(o *ramp.Order) string {
+	if other, taken := m.taken[o.UUID]; taken {
+		whose := "its session"
+		if other.SessionID != o.SessionID {
+			whose = "another session"
+		}
+		return fmt.Sprintf("no event of its user fits but that of transaction %s, which has ended order %s of %s",
+			other.TxHash, other.UUID, whose)
+	}
 	e, found := m.tooEarly[o.UUID]
 	if !found {
 		return "no event of its user fits: nothing happened on the chain"

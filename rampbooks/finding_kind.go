@@ -22,7 +22,9 @@ const (
 	// ended and, if the books have a position, of all later ones until it has ended.
 	WaitsWithEvent FindingKind = "waits_with_event"
 
-	// An order has waited for 13 hours, and it has no event. Abandon it, as docs/on-call.md says.
+	// An order has waited for 13 hours, and it has no event. Abandon it, as docs/on-call.md says. If an event
+	// fits it that has ended another order of the same wallet, this one follows in Orders: whoever has the HMAC
+	// key may have reported a burn as their own.
 	// It is a finding only of the period in which its 13 hours ended. Later periods only count it.
 	WaitsWithoutEvent FindingKind = "waits_without_event"
 

@@ -47,6 +47,9 @@ func (c *comparison) matchUnmatched(ctx context.Context) error {
 	if err := c.findShared(ctx); err != nil {
 		return err
 	}
+	if err := c.findTaken(ctx, waiting); err != nil {
+		return err
+	}
 	c.byAmount.resolve(waiting, c.byTransaction.withoutHash, c.displaced)
 	return nil
 }

@@ -31,6 +31,7 @@ func TestAbandonRefusesWhileTheTransactionOfTheOrderIsOnTheChain(t *testing.T) {
 		return rig.Tx{From: rig.Player, Payer: rig.Payer, To: rig.Vault,
 			Transfers: []ramp.Transfer{rig.Moved(rig.Player, to, hundredths)}}
 	}
+	of := func(session string, o *ramp.Order) *ramp.Order { o.SessionID = session; return o }
 	with := func(tx rig.Tx, from, to common.Address) rig.Tx { // and five tokens more
 		tx.Transfers = append(tx.Transfers, rig.Moved(from, to, 500))
 		return tx
@@ -74,6 +75,10 @@ func TestAbandonRefusesWhileTheTransactionOfTheOrderIsOnTheChain(t *testing.T) {
 		"it ended another's burn": {ramp.Burn, burn(zero, 500), 20 * time.Minute,
 			another(rig.Friend, ramp.Burn, 5, ramp.OrderSucceeded), nil, true},
 
+		"it ended an order of another session with the wallet": {ramp.Burn, burn(zero, 500), 20 * time.Minute,
+			of("session-9", another(rig.Player, ramp.Burn, 5, ramp.OrderSucceeded)), nil, true},
+		"it ended an order of the session": {ramp.Burn, burn(zero, 500), 20 * time.Minute,
+			another(rig.Player, ramp.Burn, 5, ramp.OrderSucceeded), nil, false},
 		"it ended another's mint, and minted for the player, too": {ramp.Mint, with(mint(500), zero, rig.Friend),
 			20 * time.Minute, another(rig.Friend, ramp.Mint, 5, ramp.OrderSucceeded), nil, true},
 		"it ended another's burn, and burned the player's tokens, too": {ramp.Burn, with(burn(zero, 500), rig.Friend, zero),

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/big"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -128,7 +129,7 @@ func (o *Orders) candidateOf(ctx context.Context, order *ramp.Order, sent *ramp.
 		c.Batch = order.State == ramp.OrderAccepted && other.State == ramp.OrderSucceeded && whole &&
 			o.prover.Covers(order, c.ended, receipt) == nil
 		if o.endedRightly(order, c.ended, sent, receipt) {
-			c.Objection = ""
+			c.Objection = objectionToOther(order, other)
 		}
 	}
 	return c, err
@@ -164,6 +165,15 @@ func (c *Candidate) objection(order *ramp.Order, proof *evidence.Prover) string 
 	default:
 		return ""
 	}
+}
+
+// objectionToOther returns why a transaction may be an order's own although it proves the end of another one:
+// whoever has the HMAC key can name the wallet of another player, and be paid for what that player burned.
+func objectionToOther(order, other *ramp.Order) string {
+	if other.SessionID == order.SessionID || !strings.EqualFold(other.UserAddress, order.UserAddress) {
+		return ""
+	}
+	return fmt.Sprintf("it has ended order %s, which names the same wallet and is of another session", other.UUID)
 }
 
 // endedRightly reports whether a transaction is that of another order: it proves its end, moved nothing more
