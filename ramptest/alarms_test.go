@@ -171,6 +171,73 @@ func TestSessionsThatShareAssetsAreNamed(t *testing.T) {
 	}
 }
 
+// Two devices of one player, to which a game gives a player_id each: what one's order moves is not what the
+// other's must give back.
+func TestAPurseOfTwoDevicesIsNamed(t *testing.T) {
+	v := newVault()
+	v.owns["session-2"] = v.owns["session-1"] // one purse
+	p := alarm(t, &lister{vault: v, list: func(_ ramp.Session, p *ramp.Player) *ramp.Player { return p }})
+	other := ramp.Session{ID: "session-2", Token: ramp.NewAccessToken("token-2")}
+	for _, s := range []ramp.Session{session1, other} {
+		_, err := p.service.Assets(t.Context(), s)
+		require.NoError(t, err)
+	}
+	first, second := p.started(t), p.started(t)
+	v.result = func(v *vault, s ramp.Session, r *ramp.Result) error {
+		v.result = (*vault).finish
+		v.mu.Unlock()
+		_, err := p.service.Mint(t.Context(), second, other, ramp.NewAmount(10)) // during the first one's result
+		assert.NoError(t, err)
+		v.mu.Lock()
+		return v.finish(s, r)
+	}
+	o, err := p.service.Mint(t.Context(), first, session1, ramp.NewAmount(10), ramptest.TransactionFails())
+	require.NoError(t, err)
+	_ = p.service.Deliver(t.Context(), o, ramptest.Failed)
+	_, said := p.test.end()
+	assert.Contains(t, said, "That is just what orders of another player are about that moved at the same time")
+	assert.Contains(t, said, "return one player_id for both")
+	assert.NotContains(t, said, "must give back")
+}
+
+// A game that sets the price aside when the page is opened takes nothing when it is asked to approve.
+func TestAGameThatReservesBeforeItIsAskedToldOfTheMailbox(t *testing.T) {
+	for _, ends := range []ramptest.Outcome{ramptest.Succeeded, ramptest.Failed} {
+		for _, listed := range []bool{false, true} {
+			v := newVault()
+			aside := int64(0)
+			v.validate = func(v *vault, s ramp.Session, r *ramp.ValidateRequest) error {
+				v.owns[s.ID]["item_gold"] += aside
+				aside = 0
+				return v.accept(s, r)
+			}
+			p := play(t, v, func(c *ramptest.Config) {
+				if listed {
+					c.Mailbox = func(ramp.Session) []ramp.Asset {
+						v.mu.Lock()
+						defer v.mu.Unlock()
+						return []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(aside)}}
+					}
+				}
+			})
+			id := must.Get(p.client.Initialize(t.Context(), request()))(t).UUID
+			v.mu.Lock()
+			v.owns["session-1"]["item_gold"] -= 100
+			aside = 100
+			v.mu.Unlock()
+			o, err := p.service.Mint(t.Context(), id, session1, ramp.NewAmount(10))
+			require.NoError(t, err)
+			err = p.service.Deliver(t.Context(), o, ends)
+			if listed {
+				assert.NoError(t, err)
+				continue
+			}
+			assert.ErrorContains(t, err, "if the game set the price aside before the validate call, let Config.Mailbox "+
+				"return it until then")
+		}
+	}
+}
+
 // An emulator knows only its own orders, so the orders of another one that uses the same game are a riddle.
 func TestAnotherEmulatorIsNamed(t *testing.T) {
 	for _, test := range []struct {

@@ -211,7 +211,7 @@ func TestAPlayerWhoBecomesKnown(t *testing.T) {
 	assert.Equal(t, []string{"alice", "alice"}, []string{id, name})
 	assert.Empty(t, g.problems())
 	yes(g.result(o, false)) // and gives nothing back
-	problem := "mint " + o.UUID.String()[:8] + " failed on chain: the game must give back 100 gold: "
+	problem := "alice's mint " + o.UUID.String()[:8] + " failed on chain: the game must give back 100 gold: "
 	assert.Equal(t, []string{problem + "730 before the call, 730 after it, 830 expected"}, g.problems())
 	assert.Len(t, g.Take(o.UUID), 1)
 	assert.Empty(t, g.Take(o.UUID), "a finding is returned once")

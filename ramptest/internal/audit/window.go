@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math/big"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -96,23 +97,59 @@ func (b *Auditor) begin(w *window, c Call, unknown bool) *Entry {
 	return e
 }
 
-// beside notes which orders of other players move at the same time. A player without a name may be the
-// same as another one. The caller must hold the lock.
+// beside notes which orders of other players move at the same time. Two players may own the same assets.
+// The caller must hold the lock.
 func (b *Auditor) beside(w *window, o *tally.Tally) {
-	if w == nil || w.player.named {
+	if w == nil {
 		return
 	}
 	w.orders = append(w.orders, o)
 	for _, p := range b.players {
-		if other := p.window; other != nil && other != w && !p.named {
+		if other := p.window; other != nil && other != w && p.named == w.player.named {
 			w.beside, other.beside = append(w.beside, other.orders...), append(other.beside, o)
 		}
 	}
 }
 
-// shared says that a finding is about assets that two sessions have moved.
-const shared = " (two sessions moved the same assets at once: return a player_id, so that the books know " +
-	"that they are one player's)"
+// shared says that a finding is about assets that two sessions have moved, and purse that it is about
+// those of two players.
+const (
+	shared = " (two sessions moved the same assets at once: return a player_id, so that the books know " +
+		"that they are one player's)"
+	purse = ". That is just what orders of another player are about that moved at the same time: if both own " +
+		"the same assets, such as one purse for all devices, return one player_id for both"
+)
+
+// mailbox says how a game is judged that sets a price aside before it is asked to approve.
+const mailbox = " (if the game set the price aside before the validate call, let Config.Mailbox return it until " +
+	"then)"
+
+// reserved reports whether a mint that nothing was taken for ends as if its price had been.
+func (w *window) reserved(v *tally.Judgment) bool {
+	for _, c := range w.calls {
+		o := c.Order
+		kept := o != nil && o.Succeeded && len(v.Moved) == 0
+		back := o != nil && !o.Succeeded && v.Moved.Equal(tally.Assets{}.Minus(o.Sum))
+		if o == nil || !c.Result || c.Forged || !o.Mint || len(o.Took) > 0 || !kept && !back {
+			return false
+		}
+	}
+	return len(w.calls) > 0
+}
+
+// explained adds to a problem what else may explain it.
+func (w *window) explained(v *tally.Judgment) {
+	switch {
+	case len(w.beside) > 0 && v.IsExplainedBy(w.beside) && w.player.named:
+		story, balances, _ := strings.Cut(v.Problem, ": the game must ")
+		_, balances, _ = strings.Cut(balances, ": ")
+		v.Problem = story + ": " + balances + purse
+	case len(w.beside) > 0 && v.IsExplainedBy(w.beside):
+		v.Problem += shared
+	case w.reserved(v):
+		v.Problem += mailbox
+	}
+}
 
 // Owned returns what the player owned before the call, of what a mint takes, and in words
 // what of it was too little, or is not among what the game listed last. It is nil if unknown.
@@ -272,8 +309,8 @@ func (b *Auditor) ask(ctx context.Context, s ramp.Session, id uuid.UUID) (*ramp.
 
 // conclude enters a judgment, and tells it. The caller must hold the lock.
 func (b *Auditor) conclude(w *window, v tally.Judgment) {
-	if v.Problem != "" && !w.player.named && len(w.beside) > 0 && v.IsExplainedBy(w.beside) {
-		v.Problem += shared
+	if v.Problem != "" {
+		w.explained(&v)
 	}
 	b.changed(w.player.books.End(v))
 	b.player(w.session).books.Adopt(&w.player.books)

@@ -69,6 +69,7 @@ func (o *Facts) headOfLoss(did deeds) string {
 // plainDeeds are the forms of [deeds] without figures. Each holds for a part of what was due, too.
 var plainDeeds = map[string]string{
 	"did not take %s":                          "did not take all that was due",
+	"gave back %s that it must keep":           "gave back what it must keep",
 	"gave %s":                                  "gave assets",
 	"gave %s nevertheless":                     "gave assets nevertheless",
 	"gave %s, although it had taken nothing":   "gave assets, although it had taken nothing",

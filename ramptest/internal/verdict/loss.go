@@ -26,6 +26,8 @@ func (o *Facts) loss(end End, due tally.Assets) (said deeds) {
 		case owes < 0 && did > 0:
 			said.add("did not take %s", id, must)
 			said.add("gave %s", id, moved)
+		case owes < 0 && off.Sign() > 0 && took && o.Books.Took.Of(id).Cmp(must) <= 0:
+			said.add("gave back %s that it must keep", id, off)
 		case owes < 0 && off.Sign() > 0:
 			said.add("did not take %s", id, off)
 		case owes < 0:

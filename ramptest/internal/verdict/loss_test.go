@@ -25,6 +25,9 @@ var sentences = map[string]func(n int64, a account) bool{
 	"did not take %s": func(n int64, a account) bool {
 		return a.due < 0 && n == -a.due-max(0, -a.moved)
 	},
+	"gave back %s that it must keep": func(n int64, a account) bool {
+		return a.due < 0 && a.took <= a.due && n == a.moved-a.due
+	},
 	"has not taken %s yet":              func(n int64, a account) bool { return a.moved == 0 && a.due == -n },
 	"approved and has not taken %s yet": func(n int64, a account) bool { return a.moved == 0 && a.due == -n },
 
@@ -152,6 +155,22 @@ func orderOf(mint bool, end End, calls Calls, gold, xp, earlier int64) (Facts, m
 	return o, map[string]account{"gold": most, "xp": other}
 }
 
+// A game that took the price of a mint, and gave it back, took it.
+func TestWhoGaveAPriceBackHasTakenIt(t *testing.T) {
+	for _, test := range []struct {
+		moved, took int64
+		want        string
+	}{
+		{0, 0, "did not take 100 gold"}, {0, -50, "did not take 100 gold"},
+		{0, -100, "gave back 100 gold that it must keep"}, {-60, -100, "gave back 40 gold that it must keep"},
+	} {
+		o := mint(func(o *Facts) {
+			o.Chain.End, o.Books.Moved, o.Books.Took = Succeeded, assets(test.moved, 0), assets(test.took, 0)
+		})
+		assert.Contains(t, Of(o).Said, "The transaction succeeded. The game "+test.want+". It answered")
+	}
+}
+
 func TestWhatAGameDidIsSaidForEachAsset(t *testing.T) {
 	for _, test := range []struct {
 		moved tally.Assets
@@ -162,7 +181,7 @@ func TestWhatAGameDidIsSaidForEachAsset(t *testing.T) {
 		{assets(-150, 2), "The game gave 2 gem. The game took 50 gold too much."},
 	} {
 		t.Run(fmt.Sprint(test.moved), func(t *testing.T) {
-			o := mint(func(o *Facts) { o.Chain.End, o.Books.Moved = Succeeded, test.moved })
+			o := mint(func(o *Facts) { o.Chain.End, o.Books.Moved, o.Books.Took = Succeeded, test.moved, nil })
 			assert.Contains(t, Of(o).Said, "The transaction succeeded. "+test.want+" It answered")
 		})
 	}
