@@ -172,6 +172,8 @@ func (s *Store) CountWaiting(
 	return n, oldest, nil
 }
 
+const defaultLimit = 100 // of a page
+
 // list returns the orders of a page.
 func (s *Store) list(
 	ctx context.Context, what string, limit int, where string, args ...any,
@@ -182,7 +184,7 @@ func (s *Store) list(
 	if err := s.made(); err != nil {
 		return nil, err
 	}
-	query, args := s.bind(s.orders+where+" LIMIT "+strconv.Itoa(cmp.Or(limit, 100)), args...)
+	query, args := s.bind(s.orders+where+" LIMIT "+strconv.Itoa(cmp.Or(limit, defaultLimit)), args...)
 	rows, err := s.config.DB.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, fmt.Errorf("ramp: %s: %w", what, err)

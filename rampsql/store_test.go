@@ -174,6 +174,22 @@ func TestConfigsOfStoresNameAllThatIsMissing(t *testing.T) {
 		"Config.UntouchedTables[2] must not be a table of the store")
 }
 
+func TestShardsNameAllThatIsMissing(t *testing.T) {
+	_, err := rampsql.NewShards(rampsql.ShardsConfig{})
+	assertFields(t, err, "ShardsConfig.Stores is required", "ShardsConfig.Place is required")
+	store := must.Get(rampsql.New(rampsql.Config{DB: sql.OpenDB(nil), Dialect: rampsql.SQLite, Apply: applyNothing}))(t)
+	place := func(context.Context, string) (rampsql.Place, error) { return rampsql.Place{Shard: 7}, nil }
+	_, err = rampsql.NewShards(rampsql.ShardsConfig{Stores: []*rampsql.Store{store, nil, store}, Place: place})
+	assertFields(t, err, "ShardsConfig.Stores[1] must be made by New",
+		"ShardsConfig.Stores[2] must have a database of its own")
+	shards := must.Get(rampsql.NewShards(rampsql.ShardsConfig{Stores: []*rampsql.Store{store}, Place: place}))(t)
+	r := mintRequest()
+	_, err = shards.Update(t.Context(), r.UUID, ramp.Accept(player, r, time.Now()))
+	assert.EqualError(t, err, `ramp: the place of session "session-1": there is no shard 7`)
+	_, err = new(rampsql.Shards).Update(t.Context(), r.UUID, ramp.Accept(player, r, time.Now()))
+	assert.EqualError(t, err, "ramp: the rampsql.Shards was not made by rampsql.NewShards")
+}
+
 // Errors of a call are found before the database is used: there is none here.
 func TestAStoreRejectsACallBeforeItAsksTheDatabase(t *testing.T) {
 	for dialect := range dialects {

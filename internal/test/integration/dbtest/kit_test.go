@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
+	"github.com/token-ramp/ramp-go/rampsql"
 	"github.com/token-ramp/ramp-go/ramptest/storetest"
 )
 
@@ -71,4 +73,31 @@ func (k kitHoldings) move(ctx context.Context, tx *sql.Tx, step ramp.Step) error
 	}
 	slices.SortFunc(step.Effect.Assets, func(a, b ramp.AssetAmount) int { return cmp.Compare(a.ID, b.ID) })
 	return studio{dialect: k.dialect}.Apply(ctx, tx, step)
+}
+
+// So do shards, for players who have moved from one database to the other.
+func TestShardsKeepTheContract(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, p *place) {
+		here := newPlace(t, p.database, p.mode)
+		storetest.TestStore(t, func(t *testing.T, approve func(ramp.Step) error) storetest.Fixture {
+			shards := func() ramp.Store {
+				var stores []*rampsql.Store
+				for _, p := range []*place{p, here} {
+					k := kitHoldings{p}
+					stores = append(stores, newStore(t, p, func(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
+						if err := k.move(ctx, tx, step); err != nil {
+							return err
+						}
+						return approve(step)
+					}))
+				}
+				return must.Get(rampsql.NewShards(rampsql.ShardsConfig{Stores: stores,
+					Place: func(context.Context, string) (rampsql.Place, error) {
+						return rampsql.Place{Shard: 1, Former: []int{0, 1}}, nil
+					}}))(t)
+			}
+			k := kitHoldings{here}
+			return storetest.Fixture{Stores: []ramp.Store{shards(), shards()}, Give: k.give, Balance: k.balance}
+		})
+	})
 }
