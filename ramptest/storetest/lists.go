@@ -55,8 +55,9 @@ func (k *trial) orderLister() {
 				l.waiting[direction] = append(l.waiting[direction], d)
 				continue
 			}
-			d.take("a result", ramp.Finish(&ramp.Result{SessionID: l.session, UUID: d.UUID, TxHash: txHash(d.UUID),
-				Receipt: ramp.Receipt{Status: ramp.NewQuantity(uint64(n % 2))}, Intent: d.Intent}, at.Add(time.Second)))
+			result := &ramp.Result{SessionID: l.session, UUID: d.UUID, TxHash: txHash(d.UUID), Intent: d.Intent,
+				Receipt: ramp.Receipt{Status: ramp.NewQuantity(uint64(n % 2))}}
+			d.take("a result", ramp.Finish(result, at.Add(time.Second)))
 		}
 	}
 	l.to = at.Add(time.Hour)
@@ -81,7 +82,8 @@ func acceptedAt(o *ramp.Order) time.Time { return o.AcceptedAt }
 func finishedAt(o *ramp.Order) time.Time { return o.FinishedAt }
 
 func (l *listed) lists() []list {
-	ended := slices.DeleteFunc(slices.Clone(l.orders), func(d *deal) bool { return d.order.State == ramp.OrderAccepted })
+	waits := func(d *deal) bool { return d.order.State == ramp.OrderAccepted }
+	ended := slices.DeleteFunc(slices.Clone(l.orders), waits)
 	lists := []list{
 		{"Ended", func(p ramp.OrderPage) ([]ramp.Order, error) {
 			return l.store.Ended(l.ctx, l.from, l.to, p)
@@ -140,18 +142,18 @@ func (l *listed) read(list *list, limit int) {
 	}
 	for _, d := range list.want {
 		if n := seen[d.UUID]; n != 1 {
-			l.fail("%s, read in pages of %d, has an order %d times, which was accepted at %s and ended at %s. "+
-				"Several orders can have the same millisecond, and days can lie between two", list.name, limit, n,
-				d.order.AcceptedAt, d.order.FinishedAt)
+			l.fail("%s, read in pages of %d, has an order %d times, which was accepted at %s and ended at %s: "+
+				"several can have one millisecond, and days can lie between two",
+				list.name, limit, n, d.order.AcceptedAt, d.order.FinishedAt)
 		}
 	}
 	if len(all) != len(list.want) {
 		l.fail("%s has %d orders instead of %d", list.name, len(all), len(list.want))
 	}
-	for i := range all {
+	for _, got := range all {
 		for _, d := range list.want {
-			if d.UUID == all[i].UUID && difference(all[i], *d.order) != "" {
-				l.fail("%s returned another order than is stored: %s", list.name, difference(all[i], *d.order))
+			if d.UUID == got.UUID && difference(got, *d.order) != "" {
+				l.fail("%s returned another order than is stored: %s", list.name, difference(got, *d.order))
 			}
 		}
 	}
@@ -168,7 +170,8 @@ func (l *listed) lookups() {
 	if _, err := l.store.Order(l.ctx, uuid.New()); !errors.Is(err, ramp.ErrOrderUnknown) {
 		l.fail("the error of Order for an unknown UUID does not wrap ErrOrderUnknown: %v", err)
 	}
-	if _, err := l.store.OrderByTransaction(l.ctx, common.BytesToHash(l.unique())); !errors.Is(err, ramp.ErrOrderUnknown) {
+	_, err := l.store.OrderByTransaction(l.ctx, common.BytesToHash(l.unique()))
+	if !errors.Is(err, ramp.ErrOrderUnknown) {
 		l.fail("the error of OrderByTransaction for an unknown one does not wrap ErrOrderUnknown: %v", err)
 	}
 }
@@ -212,7 +215,8 @@ func (l *listed) counts() {
 		listed, err := l.store.Waiting(l.ctx, direction, l.to,
 			ramp.OrderPage{Limit: 1000, After: ramp.Order{AcceptedAt: l.from.Add(-time.Millisecond)}})
 		if err != nil || after-before != len(listed) { // the data may have others of that time
-			l.fail("CountWaiting counts %d orders of a time, and Waiting lists %d: %v", after-before, len(listed), err)
+			l.fail("CountWaiting counts %d orders of a time, and Waiting lists %d: %v",
+				after-before, len(listed), err)
 		}
 		if at := l.waiting[direction][0].order.AcceptedAt; oldest.IsZero() || oldest.After(at) ||
 			before == 0 && !oldest.Equal(at) {
