@@ -319,6 +319,14 @@ func (o *Order) conflict(field string) (Step, error) {
 	return Step{}, &ConflictError{Order: *o, Field: field}
 }
 
+// MaxOrder is the size in bytes of the largest order in its JSON form, what its end adds included: 256 KiB. An
+// intent that would make an order larger is refused before anything is signed, so that a store whose items are
+// limited can end every order that it has accepted.
+const MaxOrder = 256 << 10
+
+// maxIntent leaves room for the other texts of an order, each character escaped, and for its fixed members.
+const maxIntent = MaxOrder - 6*(3*storable.MaxText+2*storable.MaxReason) - 2<<10
+
 func openOrder(s Session, r *ValidateRequest, now time.Time) (Order, error) {
 	o := Order{
 		UUID: r.UUID, State: OrderAccepted, ProjectID: r.ProjectID, SessionID: strings.TrimSpace(s.ID),
@@ -334,7 +342,14 @@ func openOrder(s Session, r *ValidateRequest, now time.Time) (Order, error) {
 	if err := p.err(); err != nil {
 		return Order{}, err
 	}
-	err := o.derive() // not in the return: Go does not define whether o is read before or after
+	intent, err := wire.Marshal(o.Intent)
+	if err != nil {
+		return Order{}, err
+	}
+	if len(intent) > maxIntent {
+		return Order{}, invalid("intent", "must have at most %d bytes, and has %d", maxIntent, len(intent))
+	}
+	err = o.derive() // not in the return: Go does not define whether o is read before or after
 	return o, err
 }
 

@@ -8,6 +8,7 @@ import (
 	"math/big"
 	"reflect"
 	"slices"
+	"sort"
 	"strings"
 	"testing"
 	"time"
@@ -235,6 +236,32 @@ func TestAcceptRejectsWhatCannotBeStored(t *testing.T) {
 	}
 	_, err = ramp.Abandon(" \t", atValidate)(nil)
 	assertFields(t, err, "reason is required")
+}
+
+// The longest texts, each character escaped, and the longest reasons still fit, however an order ends.
+func TestNoOrderIsLargerThanItsBound(t *testing.T) {
+	request := func(size int) *ramp.ValidateRequest {
+		r := mintRequest(t)
+		long := strings.Repeat("\x01", 1024)
+		r.ProjectID, r.UserAddress = long, long
+		r.Intent.TargetCandidate = json.RawMessage(`{"a":"` + strings.Repeat("x", size) + `"}`)
+		return r
+	}
+	accept := func(size int) (ramp.Step, error) {
+		return ramp.Accept(ramp.Session{ID: strings.Repeat("\x01", 1024)}, request(size), atValidate)(nil)
+	}
+	largest := sort.Search(ramp.MaxOrder, func(size int) bool { _, err := accept(size); return err != nil }) - 1
+	assert.Greater(t, largest, 150<<10, "what an honest order needs")
+	_, err := accept(largest + 1)
+	assertFields(t, err, "intent must have at most ")
+	assert.LessOrEqual(t, len(err.Error()), 300)
+
+	order := must.Get(accept(largest))(t).Order
+	reason := strings.Repeat("\x01", 4096)
+	ended := must.Get(ramp.Settled(reason, ramp.Abandon(reason, atResult))(&order))(t).Order
+	size := len(must.Get(json.Marshal(ended))(t))
+	assert.LessOrEqual(t, size, ramp.MaxOrder)
+	assert.Greater(t, size, ramp.MaxOrder*9/10, "the bound is no larger than it must be")
 }
 
 // One table lists the effect of every outcome on an order in every state.

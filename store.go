@@ -18,6 +18,12 @@ import (
 // ramptest/storetest tests it, and docs/stores.md explains how to write it, with an
 // example for Redis. Keep an order in its JSON form, as text: see [Order].
 //
+// A client that sends a request again when no answer comes, as those of document databases do, makes one
+// more demand: its first request may still arrive after the call was rejected. It must then change nothing,
+// so let the rejection write something with which the database compares it. Where items are limited in size
+// or in number, an order has at most [MaxOrder] bytes, its end included, and a step changes the balance of
+// each of its assets: refuse a validate call whose end would not fit.
+//
 // A Store must be safe for concurrent use. It may have a method
 //
 //	Check(ctx context.Context, network Network) error

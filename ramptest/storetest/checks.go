@@ -9,6 +9,7 @@ import (
 	"math"
 	"reflect"
 	"runtime"
+	"sort"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -748,4 +749,27 @@ func (k *trial) interrupted(crash string, fewest, most int) (orders int) {
 			1_000_000+want[p])
 	}
 	return len(repeats)
+}
+
+// largestOrder ends the largest order that can be accepted. A person's reason is the longest text of an end.
+func (k *trial) largestOrder() {
+	e := ending{"a mint that is abandoned", mint, (*deal).abandoned, 4, 4}
+	d := k.player(10).deal(e.request(gold(4)))
+	tooLarge := func(size int) bool {
+		d.Intent.TargetCandidate = fmt.Appendf(nil, `{"options":"%0*d"}`, size, 0)
+		_, err := d.accepts()(nil)
+		return err != nil
+	}
+	largest := sort.Search(ramp.MaxOrder, tooLarge) - 1
+	tooLarge(largest)
+	for _, s := range e.steps(d) {
+		d.take("the largest "+s.name+" (ramp.MaxOrder)", func(o *ramp.Order) (ramp.Step, error) {
+			step, err := s.next(o)
+			if step.New && step.Order.Reason != "" {
+				step.Order.Reason = "alice: " + strings.Repeat("\x01", 4000)
+			}
+			return step, err
+		})
+		d.expectGold("after the "+s.name, s.after)
+	}
 }

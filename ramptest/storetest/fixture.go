@@ -25,4 +25,8 @@ type Fixture struct {
 	// the balances must be exact after crashes under load. Use it for a store whose
 	// server outlives its process.
 	Crash func() error
+
+	// Late is the transport of the HTTP client through which all Stores reach their database or the
+	// service that has the balances. If set, requests that come late are tested.
+	Late *Late
 }

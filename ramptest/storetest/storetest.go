@@ -75,6 +75,8 @@ var checks = []struct {
 	{name: "an order lister lists each order once, in its order", run: (*trial).orderLister,
 		needs: method[rampbooks.OrderLister]("rampbooks.OrderLister, which books and support need")},
 	{name: "a canceled context moves nothing or everything", run: (*trial).canceled},
+	{name: "the largest order can end", run: (*trial).largestOrder},
+	{name: "a request that comes late changes nothing", run: (*trial).lateRequests, needs: late},
 	{name: "of concurrent validates one takes", run: (*trial).validatesAtOnce},
 	{name: "of concurrent outcomes one wins", run: (*trial).outcomesAtOnce},
 	{name: "of concurrent orders one ends by a transaction", run: (*trial).oneTransactionAtOnce},
@@ -95,6 +97,13 @@ func method[M any](names string) func(*Fixture) string {
 func crash(f *Fixture) string {
 	if f.Crash == nil {
 		return "the Fixture has no Crash"
+	}
+	return ""
+}
+
+func late(f *Fixture) string {
+	if f.Late == nil {
+		return "the Fixture has no Late: a database client on HTTP, which sends a request again, needs it"
 	}
 	return ""
 }

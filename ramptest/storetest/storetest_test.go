@@ -162,6 +162,7 @@ var stepFlaws = []string{
 	"knows an order of every transaction", "knows no order of a transaction", "forgets what failed by a transaction",
 	"returns the oldest success", "has no newest success", "takes every end for a success",
 	"takes a success without a transaction for one",
+	"has no room for the end of a large order", "executes a late request",
 	"does not crash", "forgets the end of orders in a crash",
 }
 
@@ -185,6 +186,10 @@ func (f *flawed) store(o ramp.Order) error {
 	document, err := json.Marshal(o)
 	if err != nil {
 		return err
+	}
+	if f.flaw == "has no room for the end of a large order" && o.State != ramp.OrderAccepted &&
+		len(document) > 150<<10 {
+		return errors.New("the item is too large")
 	}
 	if spoil := documentFlaws[f.flaw]; spoil != nil {
 		document = []byte(spoil(o, string(document)))
@@ -545,6 +550,11 @@ func try(t *testing.T, flaw string) map[string]string {
 		}
 		store := newFlawed(flaw, k.check)
 		k.Fixture = Fixture{Stores: []ramp.Store{store}, Give: store.give, Balance: store.balance, Crash: store.crash}
+		if strings.Contains(c.name, "comes late") {
+			var end func()
+			k.Fixture, end = throughHTTP(k.Fixture, flaw != "executes a late request")
+			defer end()
+		}
 		if failure := k.try(c.run); failure != "" {
 			failures[c.name] = failure
 			if i == 0 {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -69,6 +70,47 @@ func TestStore(t *testing.T) {
 		}
 		return open(), open()
 	})
+}
+
+// The service answers a request that comes late like the first one under its key.
+func TestARequestThatComesLate(t *testing.T) {
+	storetest.TestStore(t, func(t *testing.T, check func(ramp.Step) error) storetest.Fixture {
+		b, late := newBank(nil), &storetest.Late{}
+		server := httptest.NewServer(b)
+		t.Cleanup(server.Close)
+		service := Service{URL: server.URL, Client: &http.Client{Transport: late}}
+		store := open(t, filepath.Join(t.TempDir(), "orders.db"), &approving{Service: service, check: check, refused: map[string]bool{}})
+		return storetest.Fixture{Stores: []ramp.Store{store}, Give: b.give, Balance: b.balance, Late: late}
+	})
+}
+
+// approving is a service that asks the kit first. What the kit has refused under a key stays refused.
+type approving struct {
+	Service
+	check   func(ramp.Step) error
+	mu      sync.Mutex
+	refused map[string]bool
+}
+
+func (a *approving) Apply(ctx context.Context, key string, step ramp.Step) error {
+	if err := a.approve(key, step); err != nil {
+		return errors.Join(ErrRefused, err)
+	}
+	return a.Service.Apply(ctx, key, step)
+}
+
+func (a *approving) approve(key string, step ramp.Step) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.refused[key] {
+		return ErrRefused
+	}
+	a.refused[key] = true // also if check panics
+	if err := a.check(step); err != nil {
+		return err
+	}
+	delete(a.refused, key)
+	return nil
 }
 
 // lossy loses the next calls of a service: in turn the call, which then has no effect, and its answer.
