@@ -9,6 +9,7 @@ import (
 	"math"
 	"reflect"
 	"runtime"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -772,4 +773,42 @@ func (k *trial) largestOrder() {
 		})
 		d.expectGold("after the "+s.name, s.after)
 	}
+}
+
+// lateRequests holds each request of a validate call in turn: the first, the second, and so on.
+func (k *trial) lateRequests() {
+	for n := 1; ; n++ {
+		d := k.player(3).deal(mint(gold(5)))
+		k.Late.hold(n)
+		_, err := k.Stores[0].Update(k.ctx, d.UUID, d.accepts())
+		if err == nil {
+			k.fail("a validate of 5 gold was accepted of a player with 3")
+		}
+		d.give("gold", 10) // which the player has won meanwhile
+		held, failed := k.Late.release(k.ctx)
+		if failed != nil {
+			k.fail("the late request could not be sent: %v", failed)
+		}
+		if !held {
+			if n == 1 {
+				k.fail("no request of the store came through the Late of the Fixture: " +
+					"let the client of your database use it as its transport")
+			}
+			return
+		}
+		stored, taken := d.stored(d.UUID), 10-d.balance("gold")
+		switch {
+		case rejected(err) && (taken != 0 || stored != nil):
+			k.fail("request %d of a validate call came late, after the call was rejected: it took %d gold of the "+
+				"player. Let the rejection write something that the late request is compared with", n, taken)
+		case !slices.Contains([]int64{0, 5}, taken) || (taken == 5) != (stored != nil):
+			k.fail("request %d of a validate call came late, and %d gold are taken of an order that is %v",
+				n, taken, stored)
+		}
+	}
+}
+
+func rejected(err error) bool {
+	var rejection *ramp.Rejection
+	return errors.As(err, &rejection)
 }

@@ -79,7 +79,8 @@ func TestARequestThatComesLate(t *testing.T) {
 		server := httptest.NewServer(b)
 		t.Cleanup(server.Close)
 		service := Service{URL: server.URL, Client: &http.Client{Transport: late}}
-		store := open(t, filepath.Join(t.TempDir(), "orders.db"), &approving{Service: service, check: check, refused: map[string]bool{}})
+		asked := &approving{Service: service, check: check, refused: map[string]bool{}}
+		store := open(t, filepath.Join(t.TempDir(), "orders.db"), asked)
 		return storetest.Fixture{Stores: []ramp.Store{store}, Give: b.give, Balance: b.balance, Late: late}
 	})
 }
