@@ -502,14 +502,13 @@ func ExampleRPC() {
 }
 
 func ExampleRPC_WaitReceipt() {
-	node := exampleNode(
-		`{"jsonrpc":"2.0","id":%d,"result":null}`, // not yet
-		`{"jsonrpc":"2.0","id":%d,"result":{"status":"0x1","type":"0x7","blockNumber":"0x1b4",`+
-			`"blockHash":"0x00000000000000000000000000000000000000000000000000000000000000aa",`+
-			`"feePayer":"0x000000000000000000000000000000000000fEe0","logs":[]}}`)
+	node := exampleNode(`[{"jsonrpc":"2.0","id":%d,"result":{"status":"0x1","type":"0x7","blockNumber":"0x1b4",` +
+		`"blockHash":"0x00000000000000000000000000000000000000000000000000000000000000aa",` +
+		`"feePayer":"0x000000000000000000000000000000000000fEe0","logs":[]}},` +
+		`{"jsonrpc":"2.0","id":2,"result":"0x1b5"}]`) // the newest block
 	defer node.Close()
 
-	chain := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: node.URL, PollInterval: 10 * time.Millisecond}))
+	chain := ramp.Must(ramp.NewRPC(ramp.RPCConfig{URL: node.URL}))
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	receipt, err := chain.WaitReceipt(ctx, common.HexToHash("0x01"), 1)

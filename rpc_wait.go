@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -25,7 +27,8 @@ const (
 
 // WaitReceipt waits until a transaction has a number of confirmations, and returns its
 // receipt, also if it failed; see [Receipt.Succeeded]. Confirmations count the block of
-// the transaction itself: 0 means 1.
+// the transaction itself: 0 means 1. A block that is newer than the node's newest block counts for
+// nothing.
 //
 // It keeps polling while the node does not know the transaction, is unreachable or
 // rate-limiting, or fails in another way that may pass. If the block is replaced, it
@@ -99,11 +102,12 @@ func endsWait(err error) bool {
 // checkTransaction checks once.
 func (r *RPC) checkTransaction(ctx context.Context, hash common.Hash, confirmations uint64,
 	whole bool) (*Transaction, *Receipt, error) {
-	var id Quantity
+	var id, newest Quantity
 	receipt, transaction := new(Receipt), new(Transaction)
 	chainCall := &BatchCall{Method: "eth_chainId", Into: &id}
 	receiptCall := &BatchCall{Method: "eth_getTransactionReceipt", Params: []any{hash}, Into: receipt}
 	transactionCall := &BatchCall{Method: "eth_getTransactionByHash", Params: []any{hash}, Into: transaction}
+	newestCall := &BatchCall{Method: "eth_blockNumber", Into: &newest}
 	calls := []*BatchCall{chainCall, receiptCall, transactionCall}
 	switch {
 	case whole:
@@ -112,10 +116,16 @@ func (r *RPC) checkTransaction(ctx context.Context, hash common.Hash, confirmati
 	default:
 		calls = calls[1:2]
 	}
+	if confirmations <= 1 { // otherwise the block is checked at its depth
+		calls = append(slices.Clone(calls), newestCall)
+	}
 	err := r.lookUp(ctx, calls...)
 	if err == nil {
-		err = cmp.Or(r.checkReported(chainCall.Err, id, transaction),
+		err = cmp.Or(r.checkReported(chainCall.Err, id),
 			r.checkReceipt(hash, receipt, receiptCall.Err, id))
+	}
+	if err == nil && confirmations <= 1 {
+		err = checkMade(receipt, newest, newestCall.Err)
 	}
 	switch {
 	case err != nil:
@@ -125,6 +135,12 @@ func (r *RPC) checkTransaction(ctx context.Context, hash common.Hash, confirmati
 		err = &wrongHashError{transactionCall.Method, transaction.Hash}
 	case confirmations > 1:
 		err = r.checkDepth(ctx, receipt, confirmations)
+	}
+	if own := transaction.ChainID.Big(); err == nil && own != nil && own.Sign() > 0 && r.compareChain(
+		transaction.ChainID) != nil {
+		r.http.Log.LogAttrs(ctx, slog.LevelWarn, "ramp: a transaction names another chain ID than its node",
+			slog.String("tx_hash", hash.Hex()), slog.String("chain_id", own.String()),
+			slog.Uint64("node", r.chainID))
 	}
 	return transaction, receipt, err
 }
@@ -155,12 +171,9 @@ func (r *RPC) lookUp(ctx context.Context, calls ...*BatchCall) error {
 	})
 }
 
-// checkReported checks the chain ID in a transaction, and without one that of the
-// node, which may be another node behind the same URL.
-func (r *RPC) checkReported(err error, id Quantity, transaction *Transaction) error {
-	if own := transaction.ChainID.Big(); own != nil && own.Sign() > 0 {
-		id, err = transaction.ChainID, nil
-	}
+// checkReported checks the chain ID of the node, which may be another node behind the same URL. What
+// the transaction says decides nothing: a network may have been renumbered after it was signed.
+func (r *RPC) checkReported(err error, id Quantity) error {
 	if r.chainID == 0 {
 		return nil
 	}
@@ -188,6 +201,21 @@ func (r *RPC) checkReceipt(hash common.Hash, receipt *Receipt, err error, id Qua
 		return &wrongHashError{"eth_getTransactionReceipt", receipt.TransactionHash}
 	case !receipt.BlockNumber.Present() || receipt.BlockHash == common.Hash{}:
 		return errors.New("the transaction is in no block yet")
+	}
+	return nil
+}
+
+// checkMade checks that the node has made the block of a receipt. Some nodes name a block that
+// they are about to make, which may become another one.
+func checkMade(receipt *Receipt, newest Quantity, err error) error {
+	block, unread := receipt.BlockNumber.Uint64()
+	head, absent := newest.Uint64()
+	if err = cmp.Or(err, unread, absent); err != nil {
+		return err
+	}
+	if block > head {
+		return fmt.Errorf("the transaction is in block %d, which is not made yet: the newest block is %d",
+			block, head)
 	}
 	return nil
 }

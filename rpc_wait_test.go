@@ -2,11 +2,13 @@ package ramp_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -26,7 +28,7 @@ import (
 // chain is a node in memory whose answers a test can change over time.
 type chain struct {
 	mu          sync.Mutex
-	head        uint64
+	head        uint64                                      // its newest block, or 0 for 16
 	receipt     string                                      // JSON of the only receipt, "null" for none
 	transaction string                                      // JSON of its transaction; "" for one that says little
 	block       map[uint64]string                           // hash by number
@@ -102,7 +104,7 @@ func (c *chain) answer(request chainRequest) string {
 	case "eth_chainId":
 		answer = `"0x458"`
 	case "eth_blockNumber":
-		answer = fmt.Sprintf(`"0x%x"`, c.head)
+		answer = fmt.Sprintf(`"0x%x"`, cmp.Or(c.head, 16))
 	case "eth_getTransactionReceipt":
 		answer = c.receipt
 	case "eth_getTransactionByHash":
@@ -146,11 +148,11 @@ func TestWaitReceiptWaitsForATransactionToBeInABlock(t *testing.T) {
 		receipt := must.Get(c.client(t).WaitReceipt(t.Context(), common.MaxHash, 1))(t)
 		assert.Equal(t, common.MaxHash, receipt.TransactionHash)
 		assert.Equal(t, 4*time.Second, time.Since(start), "it looks once a second")
-		assert.Len(t, c.asked, 5)
+		assert.Equal(t, 5, c.requests)
 
 		c.asked = nil
 		must.Get(c.client(t).WaitReceipt(t.Context(), common.MaxHash, 0))(t)
-		assert.Equal(t, []string{"eth_getTransactionReceipt"}, c.asked)
+		assert.Equal(t, []string{"eth_getTransactionReceipt", "eth_blockNumber"}, c.asked)
 	})
 }
 
@@ -164,7 +166,7 @@ func TestWaitReceiptRejectsTheReceiptOfAnotherTransaction(t *testing.T) {
 		assert.ErrorContains(t, err,
 			"ramp: wait for transaction "+asked.Hex()+
 				": ramp: eth_getTransactionReceipt: the node answered with transaction "+common.MaxHash.Hex())
-		assert.Equal(t, []string{"eth_getTransactionReceipt"}, c.asked)
+		assert.Equal(t, 1, c.requests)
 	})
 }
 
@@ -186,7 +188,7 @@ func TestWaitReceiptWaitsForConfirmations(t *testing.T) {
 // A node that is far behind the one that sent the receipt has not confirmed
 // anything.
 func TestWaitReceiptCountsNoConfirmationsOfANodeThatIsBehind(t *testing.T) {
-	for head, has := range map[uint64]string{0: "0 of 2", 8: "0 of 2", 9: "0 of 2", 10: "1 of 2"} {
+	for head, has := range map[uint64]string{8: "0 of 2", 9: "0 of 2", 10: "1 of 2"} {
 		synctest.Test(t, func(t *testing.T) {
 			c := &chain{receipt: mined(10, blockA), head: head, block: map[uint64]string{10: blockA}}
 			ctx := within(t, 500*time.Millisecond)
@@ -210,7 +212,7 @@ func TestWaitReceiptWaitsForABlockWithNumberAndHash(t *testing.T) {
 				ctx := within(t, 1500*time.Millisecond)
 				_, err := c.client(t).WaitReceipt(ctx, common.MaxHash, confirmations)
 				assert.ErrorContains(t, err, "the transaction is in no block yet")
-				assert.Equal(t, []string{"eth_getTransactionReceipt", "eth_getTransactionReceipt"}, c.asked)
+				assert.Equal(t, 2, c.requests)
 			})
 		}
 	}
@@ -502,21 +504,22 @@ func TestEveryWaitForATransactionChecksTheChain(t *testing.T) {
 		wrong             string // the ID in the error
 		waits             string // why it waits, if it does
 	}{
-		"the right one":                        {`"result":"0x458"`, own(`"0x458"`), "", ""},
-		"a node and a transaction of another":  {`"result":"0x1"`, own(`"0x1"`), "1", ""},
-		"a node of another without an ID":      {`"result":"0x1"`, own(`null`), "1", ""},
-		"a node of another with a zero ID":     {`"result":"0x1"`, own(`"0x0"`), "1", ""},
-		"a transaction of another":             {`"result":"0x458"`, own(`"0x1"`), "1", ""},
-		"another node behind a load balancer":  {`"result":"0x1"`, own(`"0x458"`), "", ""},
-		"a node that does not know, but an ID": {`"error":{"code":-32601,"message":"m"}`, own(`"0x458"`), "", ""},
-		"a node that is busy, without an ID":   {`"error":{"code":-32005,"message":"busy"}`, own(`null`), "", "busy"},
+		"the right one":                       {`"result":"0x458"`, own(`"0x458"`), "", ""},
+		"a node and a transaction of another": {`"result":"0x1"`, own(`"0x1"`), "1", ""},
+		"a node of another without an ID":     {`"result":"0x1"`, own(`null`), "1", ""},
+		"a node of another with a zero ID":    {`"result":"0x1"`, own(`"0x0"`), "1", ""},
+		"a transaction of another":            {`"result":"0x458"`, own(`"0x1"`), "", ""}, // it was renumbered
+		"another node behind a load balancer": {`"result":"0x1"`, own(`"0x458"`), "1", ""},
+		"a node that is busy, without an ID":  {`"error":{"code":-32005,"message":"busy"}`, own(`null`), "", "busy"},
+		"a node that is busy":                 {`"error":{"code":-32005,"message":"busy"}`, own(`"0x458"`), "", "busy"},
 		"a node without the transaction": {`"result":"0x458"`, "null", "",
 			"eth_getTransactionByHash: " + common.MaxHash.Hex() + ": the node does not know it"},
 	} {
 		for _, noBatches := range []bool{false, true} {
 			inBubble(t, name, func(t *testing.T) {
 				c := &chain{receipt: string(onChain().bytes(t)), noBatches: noBatches}
-				client := pinned(t, c, ramp.RPCConfig{})
+				var log bytes.Buffer
+				client := pinned(t, c, ramp.RPCConfig{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 				transaction, receipt, err := client.WaitTransaction(t.Context(), common.MaxHash, 1)
 				require.ErrorIs(t, err, nil, "the right chain, before it is switched")
 				assert.Equal(t, common.MaxHash, receipt.TransactionHash)
@@ -524,7 +527,8 @@ func TestEveryWaitForATransactionChecksTheChain(t *testing.T) {
 				if !noBatches {
 					assert.Equal(t, 1, c.requests)
 					assert.Equal(t,
-						[]string{"eth_chainId", "eth_getTransactionReceipt", "eth_getTransactionByHash"}, c.asked)
+						[]string{"eth_chainId", "eth_getTransactionReceipt", "eth_getTransactionByHash", "eth_blockNumber"},
+						c.asked)
 				}
 
 				c.say, c.transaction = map[string]string{"eth_chainId": test.node}, test.transaction
@@ -544,6 +548,34 @@ func TestEveryWaitForATransactionChecksTheChain(t *testing.T) {
 				default:
 					assert.NoError(t, err)
 				}
+				assert.Equal(t, name == "a transaction of another", strings.Contains(log.String(), `level=WARN `+
+					`msg="ramp: a transaction names another chain ID than its node" tx_hash=`+common.MaxHash.Hex()+
+					` chain_id=1 node=1112`))
+			})
+		}
+	}
+}
+
+// A node may name the block that it is about to make, which may become another one. So the newest block
+// of the same answer decides, with one confirmation, too.
+func TestABlockThatIsNotMadeConfirmsNothing(t *testing.T) {
+	for name, config := range map[string]ramp.RPCConfig{"any chain": {}, "one chain": {ChainID: 1112}} {
+		for _, confirmations := range []uint64{0, 1, 2} {
+			inBubble(t, fmt.Sprint(name, confirmations), func(t *testing.T) {
+				c := &chain{receipt: mined(10, blockA), head: 9, block: map[uint64]string{10: blockA}}
+				client := rpcOver(t, c, config)
+				_, _, err := client.WaitTransaction(within(t, 3*time.Second), common.MaxHash, confirmations)
+				assert.ErrorIs(t, err, context.DeadlineExceeded)
+				if confirmations < 2 {
+					assert.ErrorContains(t, err,
+						"the transaction is in block 10, which is not made yet: the newest block is 9")
+				}
+				c.after(1500*time.Millisecond, func() { c.head = 11 })
+				c.requests = 0
+				start := time.Now()
+				must.Get(client.WaitReceipt(t.Context(), common.MaxHash, confirmations))(t)
+				assert.Equal(t, 2*time.Second, time.Since(start))
+				assert.Equal(t, 3*int(max(1, confirmations)), c.requests)
 			})
 		}
 	}

@@ -23,7 +23,7 @@ import (
 func confirm(t *testing.T, result, is object) error {
 	t.Helper()
 	r := must.Get(ramp.ParseResult(result.bytes(t)))(t)
-	c := &chain{receipt: string(is.bytes(t)), head: 10, block: map[uint64]string{10: blockA}}
+	c := &chain{receipt: string(is.bytes(t)), head: 11, block: map[uint64]string{10: blockA}}
 	order := stored(t, burnIntent())
 	if r.Intent.Type == ramp.Assemble {
 		order = stored(t, mintIntent())

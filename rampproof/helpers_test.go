@@ -1,6 +1,7 @@
 package rampproof_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -172,7 +173,7 @@ func (k *keeper) NewestSuccess(context.Context, ramp.Network) (ramp.Order, error
 // chain is a node in memory, whose chain has one transaction.
 type chain struct {
 	mu          sync.Mutex
-	head        uint64
+	head        uint64                                      // its newest block, or 0 for 16
 	receipt     string                                      // JSON of the receipt, "null" for none
 	transaction string                                      // JSON of the transaction; "" for one that says little
 	block       map[uint64]string                           // hash by number
@@ -228,7 +229,7 @@ func (c *chain) answer(method string, params []json.RawMessage) string {
 	case "eth_chainId":
 		answer = `"0x458"`
 	case "eth_blockNumber":
-		answer = fmt.Sprintf(`"0x%x"`, c.head)
+		answer = fmt.Sprintf(`"0x%x"`, cmp.Or(c.head, 16))
 	case "eth_getTransactionReceipt":
 		answer = c.receipt
 	case "eth_getTransactionByHash":

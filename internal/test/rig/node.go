@@ -191,6 +191,8 @@ func (n *Node) answer(method string, params []json.RawMessage) (any, string) {
 	switch method {
 	case "eth_chainId":
 		return hexutil.Uint64(cmp.Or(n.ChainID, 1112)), ""
+	case "eth_blockNumber":
+		return hexutil.Uint64(n.Head), ""
 	case "eth_getBlockByNumber":
 		number := hexutil.Uint64(n.Head)
 		if string(params[0]) == `"finalized"` {
