@@ -38,6 +38,7 @@ type amountMatcher struct {
 
 	candidates []candidate
 	tooEarly   map[uuid.UUID]ChainEvent  // the event of an order if the clock of the server was ahead
+	undone     map[uuid.UUID]undone      // orders whose transaction is
 	taken      map[uuid.UUID]ramp.Order  // the order that has ended by an event which fits one that waits
 	matched    map[uuid.UUID]common.Hash // orders' transactions; nil if nobody asks
 }
@@ -46,7 +47,8 @@ func newAmountMatcher(
 	p *period, catalog *trade.Catalog, findings *findingList, totals *totals,
 ) *amountMatcher {
 	return &amountMatcher{period: p, catalog: catalog, findings: findings, totals: totals,
-		tooEarly: map[uuid.UUID]ChainEvent{}, taken: map[uuid.UUID]ramp.Order{}}
+		tooEarly: map[uuid.UUID]ChainEvent{}, taken: map[uuid.UUID]ramp.Order{},
+		undone: map[uuid.UUID]undone{}}
 }
 
 // belongs reports whether an event may belong to an order, and whether it seemed to
@@ -57,10 +59,24 @@ func (m *amountMatcher) belongs(e *ChainEvent, o *ramp.Order) (may, seemed bool)
 		!common.IsHexAddress(o.UserAddress) || o.AcceptedAt.After(e.Time.Add(skew)) || shareOf(t, e) == nil {
 		return false, false
 	}
-	if o.State == ramp.OrderSucceeded && o.TxHash != "" && o.FinishedAt.Before(m.to) {
+	_, undone := m.undone[o.UUID]
+	if o.State == ramp.OrderSucceeded && o.TxHash != "" && !undone && o.FinishedAt.Before(m.to) {
 		return false, m.within(o.FinishedAt)
 	}
 	return true, false
+}
+
+// undone is an order that succeeded by a transaction that is not on the chain, or that failed.
+type undone struct {
+	order ramp.Order
+	why   string
+}
+
+// addUndone lets the events that fit an order belong to it: one may have come in the place of its transaction.
+func (m *amountMatcher) addUndone(o *ramp.Order, why string) {
+	if o.State == ramp.OrderSucceeded {
+		m.undone[o.UUID] = undone{*o, why}
+	}
 }
 
 // mayFit reports whether an event may belong to an order, also if the clock of the server
@@ -143,6 +159,11 @@ func (m *amountMatcher) resolve(waiting, withoutHash []ramp.Order, lost map[uuid
 			m.findings.add(WaitsWithoutEvent, "", m.whyWithoutEvent(&o), nil, orders...)
 		}
 	}
+	for id, u := range m.undone {
+		if partners[id] == nil {
+			m.findings.add(TransactionUndone, "", u.why, nil, u.order)
+		}
+	}
 	for _, o := range withoutHash {
 		if partners[o.UUID] == nil && o.State == ramp.OrderSucceeded {
 			m.findings.add(OrderWithoutEvent, "",
@@ -213,8 +234,16 @@ func (m *amountMatcher) group(events []ChainEvent, orders []ramp.Order, late, ce
 	if m.matched != nil && len(events) == 1 && len(orders) == 1 {
 		m.matched[orders[0].UUID] = events[0].TxHash
 	}
+	at := slices.IndexFunc(orders, func(o ramp.Order) bool { _, undone := m.undone[o.UUID]; return undone })
 	switch o := &orders[0]; {
 	case !relevant:
+	case at >= 0:
+		if len(events) == 1 && len(orders) == 1 {
+			m.totals.moved(m.catalog.Order(*o), &events[0], ByAmount)
+		}
+		orders[0], orders[at] = orders[at], orders[0]
+		m.findings.add(TransactionUndone, ByAmount, m.undone[orders[0].UUID].why+
+			"; what came in its place may be in these events", events, orders...)
 	case !certain && len(events) <= len(orders): // the results will tell
 		m.findings.open += len(events)
 	case len(events) > 1 || len(orders) > 1:

@@ -9,9 +9,15 @@ const (
 	// the token, the order was deleted, or a server's clock was ahead: see docs/books.md.
 	EventWithoutOrder FindingKind = "event_without_order"
 
-	// An order succeeded, but its event does not exist. Its result was invented, or it
-	// is on another chain or of another token.
+	// An order succeeded, but its event does not exist: its transaction moved none of its tokens, or its result
+	// named none. The result was invented, or is of another token.
 	OrderWithoutEvent FindingKind = "order_without_event"
+
+	// An order succeeded by a transaction that is not on this chain, or that failed: a reorganization has undone
+	// it, the node does not have it, or the result was invented. The events that may have come in its place, and
+	// the other orders that they fit, are in the same finding. docs/on-call.md says what to do, and when the
+	// player of a mint is owed the assets.
+	TransactionUndone FindingKind = "transaction_undone"
 
 	// An order failed or was abandoned, but its event exists. A mint was given back and
 	// minted; a burn was burned and not granted.
@@ -46,7 +52,7 @@ const (
 
 // FindingKinds are all kinds.
 func FindingKinds() []FindingKind {
-	return []FindingKind{EventWithoutOrder, OrderWithoutEvent, EndedOtherwise, WaitsWithEvent,
+	return []FindingKind{EventWithoutOrder, OrderWithoutEvent, TransactionUndone, EndedOtherwise, WaitsWithEvent,
 		WaitsWithoutEvent, Differs, Ambiguous, SharedTransaction, NotCompared}
 }
 

@@ -49,13 +49,11 @@ func (c *comparison) merge(ctx context.Context) error {
 		}
 		if n%5000 == 0 {
 			c.byTransaction.settle(now)
-			if err := c.matchUnclaimed(ctx); err != nil {
+			if err := c.checkUnseen(ctx); err != nil { // events may have come in the place of undone ones
 				return err
 			}
-			if len(c.byTransaction.unseen) >= 100 {
-				if err := c.checkUnseen(ctx); err != nil {
-					return err
-				}
+			if err := c.matchUnclaimed(ctx); err != nil {
+				return err
 			}
 		}
 	}

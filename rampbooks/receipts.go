@@ -54,12 +54,14 @@ func (c *comparison) checkReceipt(ctx context.Context, o *ramp.Order, receipt *r
 	block, err := receipt.BlockNumber.Uint64()
 	switch {
 	case !found, err != nil:
-		why = "there is no such transaction on this chain"
+		c.byAmount.addUndone(o, "there is no such transaction on this chain")
+		return nil
 	case block > c.last:
 		c.findings.open++
 		return nil
 	case !receipt.Succeeded():
-		why = "its transaction failed"
+		c.byAmount.addUndone(o, "its transaction failed")
+		return nil
 	default:
 		events, err := c.reader.transactions(ctx, receipt.Logs)
 		if err != nil {

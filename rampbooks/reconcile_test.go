@@ -91,7 +91,7 @@ func TestReconcileFindsExactlyWhatIsWrong(t *testing.T) {
 		"a result is invented": {func(t *testing.T, s *rig.Shop) {
 			o := s.Place(t, s.Service.Mint, 2, ramptest.TransactionFails(), ramptest.ResultNever())
 			_ = s.Service.Deliver(t.Context(), o, ramptest.Succeeded)
-		}, rampbooks.OrderWithoutEvent, "", "its transaction failed"},
+		}, rampbooks.TransactionUndone, "", "its transaction failed"},
 		"a failure is invented before the transaction is mined": {func(t *testing.T, s *rig.Shop) {
 			o := s.Place(t, s.Service.Mint, 2, ramptest.StaysPending())
 			forged := &ramptest.PlacedOrder{UUID: o.UUID, Session: o.Session, Network: o.Network, Request: o.Request,
@@ -486,6 +486,7 @@ func TestTheBooksAsTextJSONAndCSV(t *testing.T) {
 		chain + " mint events  2    ", chain + " mint tokens_on_chain    4 4000000000000000000 18",
 		chain + " burn events  1    ", chain + " burn tokens_on_chain    3 3000000000000000000 18",
 		"books    findings_event_without_order  0    ", "books    findings_order_without_event  0    ",
+		"books    findings_transaction_undone  0    ",
 		"books    findings_ended_otherwise  0    ", "books    findings_waits_with_event  1    ",
 		"books    findings_waits_without_event  0    ", "books    findings_differs  0    ",
 		"books    findings_ambiguous  0    ", "books    findings_shared_transaction  0    ",

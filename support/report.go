@@ -41,7 +41,8 @@ type Report struct {
 
 	// ChainHours is in how many of the hours since the order was accepted the chain has made a block, up to
 	// 13. While a chain stands still, the order's transaction may wait with it, so [Orders.Abandon] needs 13.
-	// It is nil if nobody counted: the order is younger, something else speaks against an abandon, or
+	// It is also counted for a mint that has succeeded by a transaction that the chain does not have. It is nil
+	// if nobody counted: the order has ended otherwise or is younger, something else speaks against an abandon, or
 	// [Config].NoEmptyBlocks is set.
 	ChainHours *int `json:"chain_hours,omitempty"`
 

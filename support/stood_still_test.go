@@ -109,3 +109,22 @@ func TestHoursAreCountedOnlyIfNothingElseSpeaksAgainstAnAbandon(t *testing.T) {
 	assert.Nil(t, must.Get(orders.Show(t.Context(), minted.UUID))(t).ChainHours, "a transaction may be its own")
 	assert.NotNil(t, must.Get(orders.Show(t.Context(), alone.UUID))(t).ChainHours)
 }
+
+// After a reorganization, the player of a mint is owed the assets only after all that an abandon demands.
+func TestHoursAreCountedForAMintWhoseTransactionIsUndone(t *testing.T) {
+	orders, store, n := rig.NewOfficeOnNode(t, 365*24*time.Hour, rig.Paid)
+	at := rig.Now.Add(-14 * time.Hour)
+	gone := rig.Ended(rig.OrderOf(ramp.Mint, 5, at), ramp.OrderSucceeded, common.HexToHash("0xbad"), at.Add(time.Minute))
+	store.Keep(t, gone)
+	store.Witness(t, n)
+	report := must.Get(orders.Show(t.Context(), gone.UUID))(t)
+	require.NotNil(t, report.ChainHours)
+	assert.Equal(t, 13, *report.ChainHours)
+	assert.Empty(t, report.Candidates)
+
+	n.Send(at.Add(time.Hour), rig.Tx{From: rig.Player, Payer: rig.Payer, To: rig.Vault,
+		Transfers: []ramp.Transfer{rig.Moved(common.Address{}, rig.Player, 490)}})
+	report = must.Get(orders.Show(t.Context(), gone.UUID))(t)
+	assert.Nil(t, report.ChainHours, "another one came in its place")
+	assert.Len(t, report.Candidates, 1)
+}

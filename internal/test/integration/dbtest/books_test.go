@@ -211,7 +211,13 @@ var planted = map[rampbooks.FindingKind]func(m *month, user common.Address, d ra
 		m.moved(user, d, at)
 	},
 	rampbooks.OrderWithoutEvent: func(m *month, user common.Address, d ramp.Direction, at time.Time) {
+		m.order(user, d, ramp.OrderSucceeded, "", at)
+	},
+	rampbooks.TransactionUndone: func(m *month, user common.Address, d ramp.Direction, at time.Time) {
 		m.order(user, d, ramp.OrderSucceeded, common.Hash{3, user[18], user[19]}.Hex(), at)
+		if user[19]%3 == 0 { // another one came in its place
+			m.moved(user, d, at.Add(5*time.Minute))
+		}
 	},
 	rampbooks.EndedOtherwise: func(m *month, user common.Address, d ramp.Direction, at time.Time) {
 		m.order(user, d, ramp.OrderAbandoned, "", at)
