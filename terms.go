@@ -54,6 +54,12 @@ type TermsConfig struct {
 	// unless Any is set: an empty ProjectID then accepts every project.
 	ProjectID string
 
+	// Former are the IDs of projects that the game had before. What was accepted for them ends: a result is
+	// taken, and a repeat of an accepted validate call is signed. A new order for one of them is declined
+	// with [CodeInvalidMessage]. Keep the former HMAC key with [HMACKey.WithPrevious], and list them in
+	// Projects of rampsql.Config, too.
+	Former []string
+
 	// Network is [Mainnet] or [Testnet]. No call names its network, so it is stored with each order,
 	// and a call for an order of the other network gets HTTP 500 ([ErrOrderForeign]). So give each
 	// network its own terms, handler and paths. Required, unless Any is set: an empty Network then
@@ -138,7 +144,7 @@ func (c *TermsConfig) projects() []string {
 	if c.ProjectID == "" {
 		return nil
 	}
-	return []string{c.ProjectID}
+	return append([]string{c.ProjectID}, c.Former...)
 }
 
 // NewTerms returns terms.
@@ -147,12 +153,22 @@ func NewTerms(c TermsConfig) (*Terms, error) {
 	if c.ProjectID != "" || !c.Any {
 		p.requireTyped(c.ProjectID, "TermsConfig.ProjectID")
 	}
+	if c.ProjectID == "" && len(c.Former) > 0 && c.Any {
+		p.add("TermsConfig.ProjectID", "is required with Former")
+	}
+	for i, former := range c.Former {
+		path := fmt.Sprintf("TermsConfig.Former[%d]", i)
+		p.requireTyped(former, path)
+		if former == c.ProjectID && former != "" {
+			p.add(path, "must be another project than ProjectID")
+		}
+	}
 	if c.Network != "" || !c.Any {
 		checkNetwork(&p, "TermsConfig.Network", c.Network)
 	}
 	p.require(len(c.Products) > 0 || c.Any, "TermsConfig.Products")
 	products := c.Products
-	c.Products, c.Decimals = nil, maps.Clone(c.Decimals)
+	c.Products, c.Decimals, c.Former = nil, maps.Clone(c.Decimals), slices.Clone(c.Former)
 	t := &Terms{config: c}
 	p.addAll(t.Replace(products, 0))
 	if err := p.err(); err != nil {
@@ -349,7 +365,8 @@ func (t *Terms) intent(name string) (InitializeIntent, error) {
 }
 
 // Match checks that a validate call is for the project of the terms and for one of their products,
-// and sets r.Product and r.Tokens. For another project, the error is an [*InvalidError].
+// and sets r.Product and r.Tokens. For another project, the error is an [*InvalidError], but for one of
+// [TermsConfig].Former it is a [*Rejection], because the call may repeat an order of that time.
 //
 // The order must fulfill all of these:
 //
@@ -364,8 +381,12 @@ func (t *Terms) intent(name string) (InitializeIntent, error) {
 // with Any accept every order, and set neither field.
 func (t *Terms) Match(r *ValidateRequest) error {
 	if t.config.ProjectID != "" && r.ProjectID != t.config.ProjectID {
-		return invalid("project_id", "must be %s, as in TermsConfig.ProjectID, not %s",
+		err := invalid("project_id", "must be %s, as in TermsConfig.ProjectID, not %s",
 			shown(t.config.ProjectID), shown(r.ProjectID))
+		if slices.Contains(t.config.Former, r.ProjectID) {
+			return &Rejection{Code: CodeInvalidMessage, Err: err}
+		}
+		return err
 	}
 	if t.config.Any {
 		return nil

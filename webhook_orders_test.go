@@ -385,3 +385,41 @@ func inMemory(c ramp.HandlerConfig) ramp.HandlerConfig {
 	c.Players, c.Store = noPlayers{}, store
 	return c
 }
+
+// The game gets a new project in the console while an order waits. It ends as it was accepted.
+func TestAGameThatMovesToANewProject(t *testing.T) {
+	terms := func(project string, former ...string) *ramp.Terms {
+		return must.Get(ramp.NewTerms(ramp.TermsConfig{Any: true, ProjectID: project, Former: former,
+			Network: ramp.Testnet}))(t)
+	}
+	var store ramp.Store
+	before, v := newVault(t, func(c *ramp.HandlerConfig) { c.Terms, store = terms("project-1"), c.Store })
+	require.NoError(t, before.Validate(t, t.Context(), player, mintRequest(t)))
+	moved := func(former ...string) caller {
+		return newCaller(t, ramp.HandlerConfig{Terms: terms("project-3", former...), Players: noPlayers{}, Store: store})
+	}
+	failed := reported(accepted(t, mintRequest(t)), 0)
+	lost, game := moved(), moved("project-2", "project-1")
+	assert.Equal(t, "500", answerTo(lost.Result(t, t.Context(), ramp.Session{}, failed)))
+	assert.Equal(t, "INVALID_PROJECT_ID", answerTo(lost.Validate(t, t.Context(), player, mintRequest(t))))
+
+	assert.Equal(t, "200", answerTo(game.Validate(t, t.Context(), player, mintRequest(t))), "a repeat")
+	for project, want := range map[string]string{"project-1": "INVALID_MESSAGE", "project-2": "INVALID_MESSAGE",
+		"project-3": "200", "project-4": "INVALID_PROJECT_ID"} {
+		r := mintRequest(t)
+		r.UUID, r.ProjectID = uuid.New(), project
+		assert.Equal(t, want, answerTo(game.Validate(t, t.Context(), player, r)), project)
+	}
+	assert.EqualValues(t, 800, v.gold["session-1"], "one order of each project")
+	assert.Equal(t, "200", answerTo(game.Result(t, t.Context(), ramp.Session{}, failed)))
+	assert.EqualValues(t, 900, v.gold["session-1"])
+
+	for want, c := range map[string]ramp.TermsConfig{
+		"TermsConfig.Former[1] must be another project": {ProjectID: "p", Former: []string{"q", "p"}, Any: true},
+		"TermsConfig.Former[0] is required":             {ProjectID: "p", Former: []string{""}, Any: true},
+		"TermsConfig.ProjectID is required with Former": {Former: []string{"q"}, Any: true},
+	} {
+		_, err := ramp.NewTerms(c)
+		assert.ErrorContains(t, err, want)
+	}
+}

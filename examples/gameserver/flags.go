@@ -18,7 +18,7 @@ var errUsage = errors.New("see -help")
 // check off, is said in the arguments only.
 func byEnvironment(name string) string {
 	switch name {
-	case "db", "connections", "project", "network", "token", "sword-token", "chain-id",
+	case "db", "connections", "project", "former-projects", "network", "token", "sword-token", "chain-id",
 		"confirmations", "payers",
 		"contracts", "decimals", "cap", "addr", "drain", "metrics", "books":
 		return "RAMP_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))

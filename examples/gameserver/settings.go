@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
 	ramp "github.com/token-ramp/ramp-go"
@@ -28,6 +29,7 @@ type settings struct {
 	anyRate, anyFailure    bool
 	anyPage                bool
 	former                 []rampbooks.Offer
+	formerProjects         []string
 	connections, decimals  int
 	caps                   caps
 	looks                  bool              // and needs no right but SELECT
@@ -43,6 +45,11 @@ func newSettings(flags *flag.FlagSet) *settings {
 			"all servers")
 	flags.StringVar(&s.project, "project", "",
 		"`ID` of the project in the console; required unless the service is emulated")
+	flags.Func("former-projects", "`IDs` of projects that the game had before, separated by commas: what was\n"+
+		"accepted for them ends", func(text string) error {
+		s.formerProjects = strings.Split(text, ",")
+		return nil
+	})
 	flags.StringVar((*string)(&s.network), "network", "",
 		"`network` of the token, mainnet or testnet; required unless the service is emulated")
 	flags.TextVar(&s.token, "token", common.Address{},

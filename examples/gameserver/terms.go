@@ -14,17 +14,16 @@ import (
 
 // terms are what this game sells.
 func (s *settings) terms() (*ramp.Terms, error) {
-	return ramp.NewTerms(ramp.TermsConfig{ProjectID: s.project, Network: s.network, Products: s.products(),
-		Any: s.anyRate})
+	return ramp.NewTerms(ramp.TermsConfig{ProjectID: s.project, Former: s.formerProjects,
+		Network: s.network, Products: s.products(), Any: s.anyRate})
 }
 
-// projects are those whose orders are this game's: add those that it had before. A command that only reads
-// needs none.
+// projects are those whose orders are this game's. A command that only reads needs none.
 func (s *settings) projects() []string {
 	if s.project == "" {
 		return nil
 	}
-	return []string{s.project}
+	return append([]string{s.project}, s.formerProjects...)
 }
 
 // products are what this game sells, each for one token. A player chooses only a product,
