@@ -221,21 +221,26 @@ func (s *Store) checkDurability(ctx context.Context) error {
 	return rows.Err()
 }
 
-// checkNetwork returns an error if orders of testnet would be among those of mainnet. The
-// opposite is allowed: a game that has gone live may keep its old orders.
+// checkNetwork returns an error if tokens of testnet, which cost nothing, could buy assets of mainnet: the
+// table has what the other network could still end. A game that has gone live may keep its old orders, if
+// none of them waits.
 func (s *Store) checkNetwork(ctx context.Context, own ramp.Network) error {
-	if own != ramp.Testnet {
-		return nil
-	}
 	// In the order of the index: a planner without statistics takes it for quicker to read the table.
-	query, args := s.bind("SELECT uuid FROM ramp_orders WHERE network = $1"+
-		" ORDER BY network, state, finished_at, uuid LIMIT 1", string(ramp.Mainnet))
-	var live string
-	err := s.config.DB.QueryRowContext(ctx, query, args...).Scan(&live)
+	const inOrder = " ORDER BY network, state, finished_at, uuid LIMIT 1"
+	statement, other, has := "SELECT uuid FROM ramp_orders WHERE network = $1", ramp.Mainnet, "mainnet"
+	switch own {
+	case "":
+		return nil
+	case ramp.Mainnet:
+		statement, other, has = statement+" AND state = 'accepted'", ramp.Testnet, "testnet that wait"
+	}
+	query, args := s.bind(statement+inOrder, string(other))
+	var found string
+	err := s.config.DB.QueryRowContext(ctx, query, args...).Scan(&found)
 	switch {
 	case err == nil:
-		return fmt.Errorf("table ramp_orders has orders of mainnet, such as %s: "+
-			"tokens of testnet, which cost nothing, would buy assets there; use another database", live)
+		return fmt.Errorf("table ramp_orders has orders of %s, such as %s: tokens of testnet, which cost "+
+			"nothing, would buy assets there; use another database, or first end those of testnet", has, found)
 	case errors.Is(err, sql.ErrNoRows):
 		return nil
 	default:

@@ -374,16 +374,25 @@ func TestCheckWarnsOfCharacters(t *testing.T) {
 func TestCheckKeepsTestnetAndMainnetApart(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		store := newStore(t, p, applyNothing)
+		var trial order
 		for _, network := range []ramp.Network{ramp.Testnet, "", ramp.Mainnet} {
+			if network == ramp.Mainnet { // it goes live
+				expectText(t, store.Check(t.Context(), network), "ramp: check: table ramp_orders has orders of "+
+					"testnet that wait, such as "+trial.id.String())
+				take(t, store, trial.id, ramp.Abandon("bob: we go live", time.Now()))
+			}
 			check(t, store.Check(t.Context(), network))
 			o := newOrder("alice", burn("gold", 5))
+			if network == ramp.Testnet {
+				trial = o
+			}
 			take(t, store, o.id, func(stored *ramp.Order) (ramp.Step, error) {
 				step, err := o.accept()(stored)
 				step.Order.Network = network
 				return step, err
 			})
 		}
-		check(t, store.Check(t.Context(), ramp.Mainnet)) // it has gone live
+		check(t, store.Check(t.Context(), ramp.Mainnet))
 		check(t, store.Check(t.Context(), ""))
 		expectText(t, store.Check(t.Context(), ramp.Testnet),
 			"ramp: check: table ramp_orders has orders of mainnet, such as ")
