@@ -159,6 +159,7 @@ type HandlerConfig struct {
 	//	order                 the order as it is stored, in its JSON form, also for a repeat. After the loss
 	//	                      of a database, Restore of package support stores it again
 	//	signed                the validator key was asked for a signature: sent if the call succeeded
+	//	signer                then also the address of this key: two servers may have two
 	//	error                 the cause of a failure
 	//	conflict              the field that contradicts the order
 	//	unreadable            the fields of a result that could not be read
@@ -217,6 +218,12 @@ func NewHandler(c HandlerConfig) (*Handler, error) {
 	p.requireMade(c.Terms, "HandlerConfig.Terms")
 	p.requireKey(!c.Key.IsZero(), "HandlerConfig.Key", ErrHMACKey)
 	p.requireKey(c.Signer != nil && c.Signer.sign != nil, "HandlerConfig.Signer", ErrValidatorKey)
+	if c.Signer != nil && c.Terms != nil && c.Terms.Network() == Mainnet {
+		if why := whoseKeyIs(c.Signer.Address()); why != "" {
+			p.add("HandlerConfig.Signer", "has the address %s, whose private key everybody knows (%s): "+
+				"on mainnet, anybody could mint", c.Signer.Address(), why)
+		}
+	}
 	if c.SignTimeout < 0 {
 		p.add("HandlerConfig.SignTimeout", "must not be negative")
 	}
@@ -553,8 +560,7 @@ func (h *Handler) log(ctx context.Context, c *call, level slog.Level, suppressed
 			return
 		}
 		var attrs [24]slog.Attr // on the stack
-		project := h.config.Terms.config.ProjectID
-		log.LogAttrs(ctx, level, "ramp: call", c.appendAttrs(attrs[:0], project, suppressed)...)
+		log.LogAttrs(ctx, level, "ramp: call", c.appendAttrs(attrs[:0], &h.config, suppressed)...)
 	})
 }
 
@@ -591,8 +597,8 @@ func (h *Handler) sampled(op *Operation) (suppressed int64, logged bool) {
 	return last.suppressed.Swap(0), true
 }
 
-// appendAttrs appends what the record of a call says. project is that of the terms.
-func (c *call) appendAttrs(attrs []slog.Attr, project string, suppressed int64) []slog.Attr {
+// appendAttrs appends what the record of a call says.
+func (c *call) appendAttrs(attrs []slog.Attr, config *HandlerConfig, suppressed int64) []slog.Attr {
 	op, order := &c.op, c.order()
 	attrs = append(attrs, slog.String("endpoint", op.Name),
 		slog.Int("status", op.Status), slog.Duration("duration", op.Duration))
@@ -601,7 +607,7 @@ func (c *call) appendAttrs(attrs []slog.Attr, project string, suppressed int64) 
 			attrs = append(attrs, attr)
 		}
 	}
-	session := c.session.ID
+	session, project := c.session.ID, config.Terms.config.ProjectID
 	if order != nil {
 		session, project = order.SessionID, order.ProjectID
 	}
@@ -621,6 +627,7 @@ func (c *call) appendAttrs(attrs []slog.Attr, project string, suppressed int64) 
 		add(op.Step.Product != "", slog.String("product", op.Step.Product))
 	}
 	add(op.Signed, slog.Bool("signed", true))
+	add(op.Signed, slog.String("signer", config.Signer.Address().Hex()))
 	add(op.TxHash != "", slog.String("tx_hash", op.TxHash))
 	add(c.options, slog.Bool("target_candidate", true))
 	add(c.unsigned != "", slog.String("header_session_id", c.unsigned))

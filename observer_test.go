@@ -130,7 +130,7 @@ func TestAnObserverAndTheLogSeeEveryStepOfAnOrder(t *testing.T) {
 		{"a mint", toValidate(s.handler), validateCall(),
 			"start webhook validate, end webhook validate: accepted new",
 			map[string]any{"level": "INFO", "endpoint": "validate", "uuid": testUUID, "direction": "mint", "new": true,
-				"signed":  true,
+				"signed": true, "signer": testSigner(t).Address().Hex(),
 				"tx_hash": nil, "conflict": nil, "outcome": "success"},
 			func(op ramp.Operation) bool {
 				return op.Err == nil && op.Code == "" && op.Status == 200 && op.Conflict == nil
@@ -154,7 +154,7 @@ func TestAnObserverAndTheLogSeeEveryStepOfAnOrder(t *testing.T) {
 			map[string]any{"level": "INFO", "new": false, "tx_hash": hash, "conflict": nil}, nil},
 		{"under another tx_hash", toResult(s.handler), failed.with("tx_hash", "0x"+strings.Repeat("ab", 32)),
 			"start webhook result, end webhook result: failed repeat",
-			map[string]any{"level": "WARN", "new": false, "signed": nil, "conflict": "tx_hash", "outcome": "success"},
+			map[string]any{"level": "WARN", "new": false, "signed": nil, "signer": nil, "conflict": "tx_hash", "outcome": "success"},
 			func(op ramp.Operation) bool {
 				return op.Err == nil && op.Status == 200 && op.Conflict.Field == "tx_hash"
 			}},

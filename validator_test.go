@@ -674,3 +674,32 @@ func TestPublicKeyAddressRejects(t *testing.T) {
 		})
 	}
 }
+
+// On mainnet, a key that tools print is refused: whoever has it mints without assets. On testnet, it does
+// no harm.
+func TestAKeyThatEverybodyKnowsIsNotForMainnet(t *testing.T) {
+	const own = "0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"
+	for key, want := range map[string]string{
+		"ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80": "it is one of the accounts of hardhat, anvil",
+		"4f3edf983ac636a65a842ce7c78d9aa706d3b113bce9c46f30d7d21715b23b1d": "it is one of the accounts of ganache -d",
+		strings.Repeat("0", 63) + "1":                                      "it is a small number",
+		strings.Repeat("0", 62) + "ff":                                     "it is a small number",
+		strings.Repeat("46", 32):                                           "it is one byte, repeated",
+		own:                                                                "",
+	} {
+		for _, network := range []ramp.Network{ramp.Mainnet, ramp.Testnet} {
+			terms := must.Get(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: network,
+				Products: []ramp.Product{{Name: "gold", Token: testToken, Materials: []ramp.Item{{ID: "gold",
+					Amount: ramp.NewAmount(100), IconURL: "https://example.com/gold.png"}}}}}))(t)
+			signer := must.Get(ramp.NewKeySigner(key))(t)
+			_, err := ramp.NewHandler(withStore(ramp.HandlerConfig{Terms: terms, Key: testKey(t), Signer: signer}))
+			if want == "" || network == ramp.Testnet {
+				assert.NoError(t, err)
+				continue
+			}
+			assert.ErrorContains(t, err, "HandlerConfig.Signer has the address "+signer.Address().Hex()+
+				", whose private key everybody knows ("+want)
+			assert.NotContains(t, err.Error(), key)
+		}
+	}
+}
