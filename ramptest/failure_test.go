@@ -44,3 +44,21 @@ func TestOneLossAmong500OrdersIsReadInOneBreath(t *testing.T) {
 	assert.NotContains(t, said, "took 320 item_gold")
 	assert.Regexp(t, `\nand [0-9]{4} other events; t.Log\(service.Timeline\(\)\) at the end of the test shows all\n`, said)
 }
+
+// A test that fails by itself also shows how its last order went, and no more.
+func TestATestThatFailsByItselfShowsTheLastEvents(t *testing.T) {
+	v := newVault()
+	p := play(t, v)
+	v.owns["alice"] = map[string]int64{"item_gold": 1_000_000}
+	var last string
+	for range 20 {
+		last = p.goldOrder(t, "alice", false, 7, ramptest.TransactionFails()).UUID.String()[:8]
+		p.service.Advance(time.Minute)
+	}
+	p.test.Error("it asserts something else")
+	failed, said := p.test.end()
+	require.True(t, failed)
+	assert.Less(t, len(strings.Split(said, "\n")), 20, said)
+	assert.Regexp(t, `result +`+last+`.* 200 `, said)
+	assert.Contains(t, said, "other events; t.Log(service.Timeline())")
+}
