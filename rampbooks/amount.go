@@ -7,8 +7,8 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/catalog"
 	"github.com/token-ramp/ramp-go/internal/console"
-	"github.com/token-ramp/ramp-go/internal/trade"
 )
 
 // Amount is an exact amount. In JSON it is a string, because many readers round numbers.
@@ -54,6 +54,6 @@ func listOf(sums map[string]Amount) (list []ramp.AssetAmount) {
 func movedText(amounts map[string]Amount) string { return console.Assets(listOf(amounts)) }
 
 // amountOf returns units of a token as an amount.
-func amountOf(c *trade.Catalog, token common.Address, units *big.Int) Amount {
+func amountOf(c *catalog.Catalog, token common.Address, units *big.Int) Amount {
 	return Amount{c.Amount(token, units)}
 }

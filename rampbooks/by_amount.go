@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/internal/trade"
+	"github.com/token-ramp/ramp-go/internal/catalog"
 )
 
 // candidate is an event without an order by its transaction, and the orders that it may
@@ -32,7 +32,7 @@ type candidate struct {
 // transaction does not say that they belong together. It does no I/O.
 type amountMatcher struct {
 	*period
-	catalog  *trade.Catalog
+	catalog  *catalog.Catalog
 	findings *findingList
 	totals   *totals
 
@@ -44,9 +44,9 @@ type amountMatcher struct {
 }
 
 func newAmountMatcher(
-	p *period, catalog *trade.Catalog, findings *findingList, totals *totals,
+	p *period, sold *catalog.Catalog, findings *findingList, totals *totals,
 ) *amountMatcher {
-	return &amountMatcher{period: p, catalog: catalog, findings: findings, totals: totals,
+	return &amountMatcher{period: p, catalog: sold, findings: findings, totals: totals,
 		tooEarly: map[uuid.UUID]ChainEvent{}, taken: map[uuid.UUID]ramp.Order{},
 		undone: map[uuid.UUID]undone{}}
 }

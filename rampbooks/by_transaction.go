@@ -10,8 +10,8 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/catalog"
 	"github.com/token-ramp/ramp-go/internal/orderlist"
-	"github.com/token-ramp/ramp-go/internal/trade"
 )
 
 // transactionMatcher pairs orders and events by the hash of their transaction. It does no I/O. It
@@ -22,12 +22,12 @@ import (
 // than its transaction. A pair belongs to the period in which its second half is.
 type transactionMatcher struct {
 	*period
-	catalog  *trade.Catalog
+	catalog  *catalog.Catalog
 	findings *findingList
 	totals   *totals
 
-	events map[common.Hash][]ChainEvent // by transaction, without an order yet
-	orders map[common.Hash]*trade.Order // by transaction, without events yet
+	events map[common.Hash][]ChainEvent   // by transaction, without an order yet
+	orders map[common.Hash]*catalog.Order // by transaction, without events yet
 
 	unseen       []ramp.Order   // ended in the period, by a transaction without events
 	withoutHash  []ramp.Order   // ended in the period without a transaction, and may have an event
@@ -45,17 +45,17 @@ type transactionMatcher struct {
 
 // mismatch is an order whose transaction moved something else.
 type mismatch struct {
-	order  *trade.Order
+	order  *catalog.Order
 	events []ChainEvent
 	detail string
 	judged bool // in this period
 }
 
 func newTransactionMatcher(
-	p *period, catalog *trade.Catalog, findings *findingList, totals *totals,
+	p *period, sold *catalog.Catalog, findings *findingList, totals *totals,
 ) *transactionMatcher {
-	return &transactionMatcher{period: p, catalog: catalog, findings: findings, totals: totals,
-		events: map[common.Hash][]ChainEvent{}, orders: map[common.Hash]*trade.Order{},
+	return &transactionMatcher{period: p, catalog: sold, findings: findings, totals: totals,
+		events: map[common.Hash][]ChainEvent{}, orders: map[common.Hash]*catalog.Order{},
 		used: map[uint64]bool{}, listed: map[uint64]bool{}, seed: maphash.MakeSeed()}
 }
 
@@ -155,7 +155,7 @@ func (m *transactionMatcher) wasListed(hash common.Hash) bool {
 }
 
 // pair judges an order and the events of its transaction.
-func (m *transactionMatcher) pair(o *trade.Order, events []ChainEvent) {
+func (m *transactionMatcher) pair(o *catalog.Order, events []ChainEvent) {
 	if orderlist.IsDamaged(&o.Order) {
 		return // it is a finding already
 	}
@@ -214,7 +214,7 @@ func (m *transactionMatcher) differs(d mismatch) {
 }
 
 // difference describes the events of a transaction that moved nothing for its order.
-func difference(o *trade.Order, events []ChainEvent) string {
+func difference(o *catalog.Order, events []ChainEvent) string {
 	about := func(d ramp.Direction) bool {
 		return slices.ContainsFunc(events,
 			func(e ChainEvent) bool { return e.Token == o.Token && e.Direction == d })

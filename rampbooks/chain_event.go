@@ -9,7 +9,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/internal/trade"
+	"github.com/token-ramp/ramp-go/internal/catalog"
 )
 
 // ChainEvent is what a transaction minted of a token for an account, or burned of it.
@@ -60,7 +60,7 @@ func groupByTransaction(events []ChainEvent) (transactions [][]ChainEvent) {
 
 // shareOf returns how much of an event an order moved, or nil if the event does not fit. The account that
 // receives the fees may buy, too: the order is then one of the event's transfers, and the fee another.
-func shareOf(o *trade.Order, e *ChainEvent) *big.Int {
+func shareOf(o *catalog.Order, e *ChainEvent) *big.Int {
 	if o.Fits(e.units, e.pieces) {
 		return e.units
 	}
@@ -75,7 +75,7 @@ func shareOf(o *trade.Order, e *ChainEvent) *big.Int {
 
 // splitBatch returns the transfer that is an order's own, and the other events of its transaction, if the order's
 // user has moved more in it than the order is about: it may have settled several orders of this user.
-func splitBatch(o *trade.Order, events []ChainEvent) (own *ChainEvent, rest []ChainEvent, ok bool) {
+func splitBatch(o *catalog.Order, events []ChainEvent) (own *ChainEvent, rest []ChainEvent, ok bool) {
 	fits := func(e *ChainEvent) int {
 		return slices.IndexFunc(e.parts, func(part *big.Int) bool { return o.Fits(part, e.pieces) })
 	}
@@ -102,7 +102,7 @@ func splitBatch(o *trade.Order, events []ChainEvent) (own *ChainEvent, rest []Ch
 // ownOf returns which of the events of its transaction is an order's own, or -1, and how much of it is its
 // share, or nil if it does not fit. Of an erased player any may be, so one that fits comes before one that
 // does not, and a larger one before a smaller one, which may be the fee.
-func ownOf(o *trade.Order, events []ChainEvent) (own int, share *big.Int) {
+func ownOf(o *catalog.Order, events []ChainEvent) (own int, share *big.Int) {
 	own = -1
 	for i := range events {
 		e := &events[i]

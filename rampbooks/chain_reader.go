@@ -10,8 +10,8 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/catalog"
 	"github.com/token-ramp/ramp-go/internal/evidence"
-	"github.com/token-ramp/ramp-go/internal/trade"
 )
 
 // The number of blocks for which logs are asked at once grows and shrinks with the number
@@ -25,13 +25,13 @@ const (
 // chainReader reads the mints and burns of the game's tokens from the chain.
 type chainReader struct {
 	chain   *ramp.RPC
-	catalog *trade.Catalog
+	catalog *catalog.Catalog
 	border  time.Time     // where the period begins
 	outside []common.Hash // where tokens come from when they are minted, and go to when they are burned
 }
 
-func newChainReader(prover *evidence.Prover, catalog *trade.Catalog, border time.Time) *chainReader {
-	r := &chainReader{chain: prover.Chain, catalog: catalog, border: border, outside: []common.Hash{{}}}
+func newChainReader(prover *evidence.Prover, sold *catalog.Catalog, border time.Time) *chainReader {
+	r := &chainReader{chain: prover.Chain, catalog: sold, border: border, outside: []common.Hash{{}}}
 	for _, contract := range prover.Contracts {
 		r.outside = append(r.outside, common.BytesToHash(contract[:]))
 	}

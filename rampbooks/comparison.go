@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/internal/trade"
+	"github.com/token-ramp/ramp-go/internal/catalog"
 )
 
 // span is the time that books are about.
@@ -22,19 +22,19 @@ type span struct {
 // matching pairs the orders and the events of a period, and adds them up. It does no I/O.
 type matching struct {
 	*period
-	catalog       *trade.Catalog
+	catalog       *catalog.Catalog
 	findings      *findingList
 	totals        *totals
 	byTransaction *transactionMatcher
 	byAmount      *amountMatcher
 }
 
-func newMatching(catalog *trade.Catalog, from, to time.Time) *matching {
+func newMatching(sold *catalog.Catalog, from, to time.Time) *matching {
 	p := &period{from: from, to: to, counted: from, known: map[common.Hash]bool{}}
-	findings, totals := newFindingList(catalog), newTotals(p, catalog)
-	return &matching{period: p, catalog: catalog, findings: findings, totals: totals,
-		byTransaction: newTransactionMatcher(p, catalog, findings, totals),
-		byAmount:      newAmountMatcher(p, catalog, findings, totals)}
+	findings, totals := newFindingList(sold), newTotals(p, sold)
+	return &matching{period: p, catalog: sold, findings: findings, totals: totals,
+		byTransaction: newTransactionMatcher(p, sold, findings, totals),
+		byAmount:      newAmountMatcher(p, sold, findings, totals)}
 }
 
 // report adds to the books what was found.

@@ -8,8 +8,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/catalog"
 	"github.com/token-ramp/ramp-go/internal/console"
-	"github.com/token-ramp/ramp-go/internal/trade"
 )
 
 // Finding is an order or an event that does not fit. Nothing has been corrected.
@@ -68,7 +68,7 @@ type FoundOrder struct {
 }
 
 // foundOrder returns an order for a finding.
-func foundOrder(c *trade.Catalog, o *trade.Order) FoundOrder {
+func foundOrder(c *catalog.Catalog, o *catalog.Order) FoundOrder {
 	return FoundOrder{
 		o.UUID, o.State, o.Direction, o.Product(), amountOf(c, o.Token, o.Units),
 		add(map[string]Amount{}, o.Assets), o.SessionID, o.UserAddress, o.TxHash,

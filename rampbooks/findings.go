@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/catalog"
 	"github.com/token-ramp/ramp-go/internal/orderlist"
-	"github.com/token-ramp/ramp-go/internal/trade"
 )
 
 // maxFindings is how many findings of a bucket are listed, and maxEvents how many events of
@@ -29,7 +29,7 @@ type bucket struct {
 
 // findingList collects what does not fit.
 type findingList struct {
-	catalog *trade.Catalog
+	catalog *catalog.Catalog
 	journal *journal
 	counts  map[FindingKind]int
 	lists   map[bucket][]Finding
@@ -38,8 +38,8 @@ type findingList struct {
 	open    int                 // what is not judged yet
 }
 
-func newFindingList(catalog *trade.Catalog) *findingList {
-	l := &findingList{catalog: catalog, journal: newJournal(nil), counts: map[FindingKind]int{},
+func newFindingList(sold *catalog.Catalog) *findingList {
+	l := &findingList{catalog: sold, journal: newJournal(nil), counts: map[FindingKind]int{},
 		lists: map[bucket][]Finding{}, waiting: waitingTransactions{}}
 	for _, kind := range FindingKinds() {
 		l.counts[kind] = 0
@@ -94,11 +94,11 @@ func (l *findingList) noteWaiting(order uuid.UUID, transaction common.Hash) {
 }
 
 // uncompared reports whether no setting knows the token of an order, so that its events are not read.
-func (l *findingList) uncompared(t *trade.Order) bool {
+func (l *findingList) uncompared(t *catalog.Order) bool {
 	return !orderlist.IsDamaged(&t.Order) && !l.catalog.Knows(t.Token)
 }
 
-func (l *findingList) addUncompared(t *trade.Order) {
+func (l *findingList) addUncompared(t *catalog.Order) {
 	l.add(NotCompared, "", "no setting knows its token "+t.Token.Hex()+
 		": list what the game sold before, and when, in Config.Products", nil, t.Order)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/internal/trade"
+	"github.com/token-ramp/ramp-go/internal/catalog"
 )
 
 // Line is one order that ended in a period, with its event, or one event of the blocks of the
@@ -49,14 +49,14 @@ type Line struct {
 
 // lines collects the lines of books. A nil one collects none.
 type lines struct {
-	catalog *trade.Catalog
+	catalog *catalog.Catalog
 	all     []Line
 	at      map[uuid.UUID]int // where the line of an order is
 }
 
-func newLines(c *trade.Catalog) *lines { return &lines{catalog: c, at: map[uuid.UUID]int{}} }
+func newLines(c *catalog.Catalog) *lines { return &lines{catalog: c, at: map[uuid.UUID]int{}} }
 
-func (l *lines) order(o *trade.Order, late bool) {
+func (l *lines) order(o *catalog.Order, late bool) {
 	if l == nil {
 		return
 	}
@@ -70,7 +70,7 @@ func (l *lines) order(o *trade.Order, late bool) {
 	l.all = append(l.all, line)
 }
 
-func (l *lines) moved(o *trade.Order, e *ChainEvent, share, fee *big.Int, by string) {
+func (l *lines) moved(o *catalog.Order, e *ChainEvent, share, fee *big.Int, by string) {
 	if l == nil {
 		return
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/internal/trade"
+	"github.com/token-ramp/ramp-go/internal/catalog"
 )
 
 var (
@@ -26,7 +26,7 @@ func after(d time.Duration) time.Time { return noon.Add(d) }
 func tx(n byte) common.Hash { return common.Hash{1, n} }
 
 // sells is a game that sells gold for 100 basis points.
-func sells() *trade.Catalog {
+func sells() *catalog.Catalog {
 	items := []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100)}}
 	config := Config{Products: Always(ramp.Product{Name: "gold", Token: gold.Hex(), MintFeeBps: 100,
 		Materials: items, Outputs: items})}

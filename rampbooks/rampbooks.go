@@ -23,10 +23,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/catalog"
 	"github.com/token-ramp/ramp-go/internal/evidence"
 	"github.com/token-ramp/ramp-go/internal/invalid"
 	"github.com/token-ramp/ramp-go/internal/orderlist"
-	"github.com/token-ramp/ramp-go/internal/trade"
 	"github.com/token-ramp/ramp-go/rampproof"
 )
 
@@ -143,10 +143,10 @@ func (r *Reconciler) order(ctx context.Context, id uuid.UUID) (ramp.Order, error
 func (r *Reconciler) log() *slog.Logger { return cmp.Or(r.config.Logger, slog.Default()) }
 
 // catalog returns the tokens and products of the game, without decimals.
-func (c *Config) catalog() *trade.Catalog {
-	offers := make([]trade.Offer, len(c.Products))
+func (c *Config) catalog() *catalog.Catalog {
+	offers := make([]catalog.Offer, len(c.Products))
 	for i, offer := range c.Products {
-		offers[i] = trade.Offer(offer)
+		offers[i] = catalog.Offer(offer)
 	}
-	return trade.NewCatalog(c.Tokens, offers)
+	return catalog.New(c.Tokens, offers)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/catalog"
 	"github.com/token-ramp/ramp-go/internal/orderlist"
-	"github.com/token-ramp/ramp-go/internal/trade"
 )
 
 type totalKey struct {
@@ -41,20 +41,20 @@ type runningChain struct {
 // totals adds up the orders and the events of a period.
 type totals struct {
 	*period
-	catalog *trade.Catalog
+	catalog *catalog.Catalog
 	orders  map[totalKey]*running
 	chain   map[totalKey]*runningChain
 	lines   *lines      // nil if nobody asks for them
 	newest  []uuid.UUID // the orders that ended in the last hour
 }
 
-func newTotals(p *period, catalog *trade.Catalog) *totals {
-	return &totals{period: p, catalog: catalog, orders: map[totalKey]*running{},
+func newTotals(p *period, sold *catalog.Catalog) *totals {
+	return &totals{period: p, catalog: sold, orders: map[totalKey]*running{},
 		chain: map[totalKey]*runningChain{}, newest: []uuid.UUID{}}
 }
 
 // order adds an order that ended in the period, or is late.
-func (s *totals) order(o *trade.Order) {
+func (s *totals) order(o *catalog.Order) {
 	if orderlist.IsDamaged(&o.Order) {
 		return
 	}
@@ -91,7 +91,7 @@ func (s *totals) order(o *trade.Order) {
 
 // unlessSettled returns the sums of what the end of an order moved: those given, unless a person
 // settled its assets in another way.
-func (t *running) unlessSettled(o *trade.Order, moved map[string]Amount) map[string]Amount {
+func (t *running) unlessSettled(o *catalog.Order, moved map[string]Amount) map[string]Amount {
 	if o.Settled != "" {
 		return t.Settled
 	}
@@ -111,7 +111,7 @@ func (s *totals) event(e *ChainEvent) {
 
 // moved adds what an order that succeeded moved by its event. The rest of a mint is the fee
 // if the event fits the order, and nobody knows what it is otherwise.
-func (s *totals) moved(o *trade.Order, e *ChainEvent, by string) {
+func (s *totals) moved(o *catalog.Order, e *ChainEvent, by string) {
 	if !s.countsOrder(&o.Order) {
 		return
 	}
@@ -139,7 +139,7 @@ func (s *totals) inFlight(o *ramp.Order) {
 	}
 }
 
-func (s *totals) total(o *trade.Order) *running {
+func (s *totals) total(o *catalog.Order) *running {
 	key := totalKey{o.Product(), o.Token, o.Direction}
 	if s.orders[key] == nil {
 		s.orders[key] = &running{Total: Total{

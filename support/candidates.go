@@ -13,9 +13,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/catalog"
 	"github.com/token-ramp/ramp-go/internal/evidence"
 	"github.com/token-ramp/ramp-go/internal/orderlist"
-	"github.com/token-ramp/ramp-go/internal/trade"
 	"github.com/token-ramp/ramp-go/rampbooks"
 )
 
@@ -202,12 +202,12 @@ func (o *Orders) endedRightly(
 }
 
 // tradeOf returns what an order trades, in pieces if nobody knows the decimals of its token.
-func (o *Orders) tradeOf(order *ramp.Order) *trade.Order {
-	offers := make([]trade.Offer, len(o.config.Products))
+func (o *Orders) tradeOf(order *ramp.Order) *catalog.Order {
+	offers := make([]catalog.Offer, len(o.config.Products))
 	for i, offer := range o.config.Products {
-		offers[i] = trade.Offer(offer)
+		offers[i] = catalog.Offer(offer)
 	}
-	game := trade.NewCatalog(nil, offers)
+	game := catalog.New(nil, offers)
 	for _, token := range evidence.ContractsOf(order) {
 		game.Decimals[token], _ = o.prover.DecimalsOf(token)
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/catalog"
 	"github.com/token-ramp/ramp-go/internal/evidence"
 	"github.com/token-ramp/ramp-go/internal/invalid"
-	"github.com/token-ramp/ramp-go/internal/trade"
 	"github.com/token-ramp/ramp-go/rampbooks"
 )
 
@@ -116,7 +116,7 @@ func (o *Orders) incomplete(
 
 // isDust returns what reports whether a transaction moved less than a hundredth of what an order
 // trades, as anybody can send many times.
-func isDust(of *trade.Order) func(logs []ramp.Log) bool {
+func isDust(of *catalog.Order) func(logs []ramp.Log) bool {
 	return func(logs []ramp.Log) bool {
 		sum := new(big.Int)
 		for i := range logs {

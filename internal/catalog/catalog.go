@@ -1,6 +1,6 @@
-// Package trade says what an order trades on the chain, in units of its token, and what its event may have
-// moved. Packages support and rampbooks share it.
-package trade
+// Package catalog has the tokens and products of a game: what an order trades on the chain, in units of its
+// token, and what its event may have moved. Packages support and rampbooks share it.
+package catalog
 
 import (
 	"math/big"
@@ -20,8 +20,8 @@ type Catalog struct {
 	offers map[string][]*Offer // by their token, direction and items
 }
 
-// NewCatalog returns the tokens and products of a game, without the decimals that a contract says.
-func NewCatalog(tokens []common.Address, products []Offer) *Catalog {
+// New returns the tokens and products of a game, without the decimals that a contract says.
+func New(tokens []common.Address, products []Offer) *Catalog {
 	c := &Catalog{Tokens: slices.Clone(tokens),
 		Decimals: map[common.Address]int{}, offers: map[string][]*Offer{}}
 	add := func(offer *Offer, d ramp.Direction, items []ramp.Item) {

@@ -36,25 +36,25 @@ func TestInterleavings(t testing.TB, s Interleavings) {
 	}
 	admin := sql.OpenDB(s.Admin)
 	plain := sql.OpenDB(s.Connector)
-	pairs := scenes
+	pairs := scenarios
 	if s.ThreeCalls {
-		pairs, s.NoFaults = scenesOfThree, true
+		pairs, s.NoFaults = scenariosOfThree, true
 	}
-	stage := interleaving.New(interleaving.DialectOf(s.Dialect), s.Connector, admin, 3)
+	scheduler := interleaving.New(interleaving.DialectOf(s.Dialect), s.Connector, admin, 3)
 	defer func() {
-		if err := errors.Join(stage.Close(), admin.Close(), plain.Close()); err != nil {
+		if err := errors.Join(scheduler.Close(), admin.Close(), plain.Close()); err != nil {
 			t.Error(err)
 		}
 	}()
-	theater := &theater{Interleavings: s, stage: stage}
-	if err := theater.open(plain); err != nil {
+	explorer := &explorer{Interleavings: s, scheduler: scheduler}
+	if err := explorer.open(plain); err != nil {
 		t.Error(err)
 		return
 	}
 	total, strayed := 0, 0
 	for i := range pairs {
 		walk := &interleaving.Walk{Faults: !s.NoFaults}
-		failure := theater.play(t.Context(), &pairs[i], walk)
+		failure := explorer.explore(t.Context(), &pairs[i], walk)
 		total, strayed = total+walk.Runs, strayed+walk.Strayed
 		t.Logf("%s: %d interleavings, %d of them without a fault",
 			pairs[i].name, walk.Runs, walk.ByFault[interleaving.None])

@@ -20,23 +20,23 @@ import (
 // price is how many of each asset an order moves.
 const price = 5
 
-// theater plays scenes on a stage.
-type theater struct {
+// explorer tries every interleaving of a scenario.
+type explorer struct {
 	Interleavings
-	stage  *interleaving.Stage
-	plain  ramp.Store    // whose statements do not stop
-	stores [3]ramp.Store // of the servers
-	prefix [6]byte       // of the IDs
-	last   uint64        // ID
+	scheduler *interleaving.Scheduler
+	plain     ramp.Store    // whose statements do not stop
+	stores    [3]ramp.Store // of the servers
+	prefix    [6]byte       // of the IDs
+	last      uint64        // ID
 }
 
-func (t *theater) open(plain *sql.DB) (err error) {
-	_, _ = rand.Read(t.prefix[:]) // never fails
-	if t.plain, err = t.Open(plain); err != nil {
+func (e *explorer) open(plain *sql.DB) (err error) {
+	_, _ = rand.Read(e.prefix[:]) // never fails
+	if e.plain, err = e.Open(plain); err != nil {
 		return fmt.Errorf("storetest: Interleavings.Open: %w", err)
 	}
-	for n := range t.stores {
-		if err := t.restart(n); err != nil {
+	for n := range e.stores {
+		if err := e.restart(n); err != nil {
 			return err
 		}
 	}
@@ -44,19 +44,19 @@ func (t *theater) open(plain *sql.DB) (err error) {
 }
 
 // restart starts a server.
-func (t *theater) restart(n int) error {
-	store, err := t.Open(t.stage.DB(n))
+func (e *explorer) restart(n int) error {
+	store, err := e.Open(e.scheduler.DB(n))
 	if err != nil {
 		return fmt.Errorf("storetest: Interleavings.Open: %w", err)
 	}
-	t.stores[n] = store
+	e.stores[n] = store
 	return nil
 }
 
-// play plays a scene in every way. It returns what went wrong first.
-func (t *theater) play(ctx context.Context, of *scene, walk *interleaving.Walk) string {
+// explore tries a scenario in every interleaving. It returns what went wrong first.
+func (e *explorer) explore(ctx context.Context, of *scenario, walk *interleaving.Walk) string {
 	for more := true; more; more = walk.Next() {
-		p := &performance{theater: t, scene: of, walk: walk}
+		p := &execution{explorer: e, scenario: of, walk: walk}
 		if err := p.prepare(ctx); err != nil {
 			var declined *ramp.Rejection
 			if errors.As(err, &declined) && of.has < 0 {
@@ -78,10 +78,10 @@ func (t *theater) play(ctx context.Context, of *scene, walk *interleaving.Walk) 
 	return ""
 }
 
-// performance is one interleaving of a scene.
-type performance struct {
-	*theater
-	*scene
+// execution is one interleaving of a scenario.
+type execution struct {
+	*explorer
+	*scenario
 	walk    *interleaving.Walk
 	session string
 	orders  []*ramp.ValidateRequest
@@ -122,14 +122,14 @@ func (a reply) kind() string {
 func (a reply) String() string { return cmp.Or(a.kind(), "an error") }
 
 // prepare creates the player and the orders that are there before.
-func (p *performance) prepare(ctx context.Context) error {
+func (p *execution) prepare(ctx context.Context) error {
 	names := map[string]string{}
 	p.answers = make([]reply, len(p.calls))
 	var assets []ramp.AssetAmount
 	for _, id := range p.Assets {
 		assets = append(assets, ramp.AssetAmount{ID: id, Amount: ramp.NewAmount(price)})
 	}
-	for n, kind := range p.scene.orders {
+	for n, kind := range p.scenario.orders {
 		r := mint(assets...)
 		if strings.Contains(kind, "burn") {
 			r = burn(assets...)
@@ -141,7 +141,7 @@ func (p *performance) prepare(ctx context.Context) error {
 	for tx := range 3 {
 		names[p.txHash(tx)] = fmt.Sprint("transaction ", tx)
 	}
-	p.stage.Name(names)
+	p.scheduler.Name(names)
 	p.session = "player " + p.orders[0].UUID.String()
 	for _, id := range p.Assets {
 		if p.has < 0 {
@@ -151,9 +151,9 @@ func (p *performance) prepare(ctx context.Context) error {
 			return fmt.Errorf("Interleavings.Give: %w", err)
 		}
 	}
-	for n, kind := range p.scene.orders {
+	for n, kind := range p.scenario.orders {
 		if strings.HasPrefix(kind, "accepted") {
-			next := p.transition(line{order: n, says: validate})
+			next := p.transition(action{order: n, kind: validate})
 			if _, err := p.plain.Update(ctx, p.orders[n].UUID, next); err != nil {
 				return fmt.Errorf("the order is accepted: %w", err)
 			}
@@ -163,29 +163,29 @@ func (p *performance) prepare(ctx context.Context) error {
 }
 
 // nextID returns IDs in the order of their index, so that in each run new rows lock the same gaps.
-func (t *theater) nextID() uuid.UUID {
-	t.last++
+func (e *explorer) nextID() uuid.UUID {
+	e.last++
 	id := uuid.UUID{6: 0x40, 8: 0x80}
-	copy(id[:], t.prefix[:])
-	binary.BigEndian.PutUint32(id[12:], uint32(t.last))
+	copy(id[:], e.prefix[:])
+	binary.BigEndian.PutUint32(id[12:], uint32(e.last))
 	return id
 }
 
 // txHash returns the hash of a transaction, in the order of the index too.
-func (p *performance) txHash(n int) string {
+func (p *execution) txHash(n int) string {
 	id := p.orders[0].UUID
 	return fmt.Sprintf("0x%x%032x", id[:], n+1)
 }
 
 // transition returns the step of a call.
-func (p *performance) transition(l line) ramp.Transition {
-	r := p.orders[l.order]
-	switch l.says {
+func (p *execution) transition(a action) ramp.Transition {
+	r := p.orders[a.order]
+	switch a.kind {
 	case abandon:
 		return ramp.Abandon("the test said so", validatedAt.Add(time.Hour))
 	case settledAbandon, settledSuccess:
-		l.says = strings.TrimSuffix(l.says, ", settled by mail")
-		return ramp.Settled("sent by mail", p.transition(l))
+		a.kind = strings.TrimSuffix(a.kind, ", settled by mail")
+		return ramp.Settled("sent by mail", p.transition(a))
 	case anotherValidate:
 		another := *r
 		another.Digest[0]++
@@ -195,30 +195,30 @@ func (p *performance) transition(l line) ramp.Transition {
 		return ramp.Accept(ramp.Session{ID: p.session}, r, validatedAt)
 	}
 	status := uint64(0)
-	if l.says == success {
+	if a.kind == success {
 		status = 1
 	}
 	return ramp.Finish(&ramp.Result{
-		SessionID: p.session, UUID: r.UUID, TxHash: p.txHash(l.tx), Intent: r.Intent,
+		SessionID: p.session, UUID: r.UUID, TxHash: p.txHash(a.tx), Intent: r.Intent,
 		Receipt: ramp.Receipt{Status: ramp.NewQuantity(status)},
 	}, validatedAt.Add(time.Hour))
 }
 
 // run makes the calls at once.
-func (p *performance) run(ctx context.Context) {
+func (p *execution) run(ctx context.Context) {
 	calls := make([]interleaving.Call, len(p.calls))
-	for n, l := range p.calls {
+	for n, a := range p.calls {
 		calls[n] = func(ctx context.Context) {
-			step, err := p.stores[n].Update(ctx, p.orders[l.order].UUID, p.transition(l))
+			step, err := p.stores[n].Update(ctx, p.orders[a.order].UUID, p.transition(a))
 			p.answers[n] = reply{step: step, err: err}
 		}
 	}
-	if err := p.stage.Run(calls, p.walk.Choose); err != nil {
+	if err := p.scheduler.Run(calls, p.walk.Choose); err != nil {
 		p.wrong = append(p.wrong, err.Error())
 	}
 	for n := range calls {
-		p.answers[n].heard = p.stage.Heard(n)
-		if p.stage.Dead(n) {
+		p.answers[n].heard = p.scheduler.Heard(n)
+		if p.scheduler.Dead(n) {
 			if err := p.restart(n); err != nil {
 				p.wrong = append(p.wrong, err.Error())
 			}
@@ -227,18 +227,18 @@ func (p *performance) run(ctx context.Context) {
 	p.first = slices.Clone(p.answers)
 	for n := range calls {
 		var sent []*interleaving.Statement
-		for _, st := range p.stage.Sent {
+		for _, st := range p.scheduler.Sent {
 			if st.Server == n {
 				sent = append(sent, st)
 			}
 		}
 		p.parts = append(p.parts, p.part(n, n, sent))
 	}
-	p.wrong = append(p.wrong, interleaving.Mistakes(p.stage.Sent)...)
+	p.wrong = append(p.wrong, interleaving.Mistakes(p.scheduler.Sent)...)
 }
 
 // part returns what a server sent for a call that was answered.
-func (p *performance) part(n, server int, sent []*interleaving.Statement) interleaving.Part {
+func (p *execution) part(n, server int, sent []*interleaving.Statement) interleaving.Part {
 	a := p.answers[n]
 	approved := a.heard && a.err == nil
 	return interleaving.Part{Server: server, Name: p.name(n), Sent: sent, Approved: approved,
@@ -246,11 +246,11 @@ func (p *performance) part(n, server int, sent []*interleaving.Statement) interl
 }
 
 // judge checks the answers, repeats the calls, and checks the balances.
-func (p *performance) judge(ctx context.Context) {
-	for n, l := range p.calls {
-		stored, err := p.stored(ctx, l.order)
+func (p *execution) judge(ctx context.Context) {
+	for n, a := range p.calls {
+		stored, err := p.stored(ctx, a.order)
 		if err != nil {
-			p.fail("order %d cannot be read: %v", l.order+1, err)
+			p.fail("order %d cannot be read: %v", a.order+1, err)
 			return
 		}
 		p.promised(n, stored)
@@ -263,12 +263,12 @@ func (p *performance) judge(ctx context.Context) {
 	p.audit(ctx)
 }
 
-func (p *performance) fail(format string, args ...any) {
+func (p *execution) fail(format string, args ...any) {
 	p.wrong = append(p.wrong, fmt.Sprintf(format, args...))
 }
 
 // stored returns an order, or nil if there is none.
-func (p *performance) stored(ctx context.Context, order int) (stored *ramp.Order, err error) {
+func (p *execution) stored(ctx context.Context, order int) (stored *ramp.Order, err error) {
 	_, err = p.plain.Update(ctx, p.orders[order].UUID, func(o *ramp.Order) (ramp.Step, error) {
 		if o == nil {
 			return ramp.Step{}, ramp.ErrOrderUnknown
@@ -283,8 +283,8 @@ func (p *performance) stored(ctx context.Context, order int) (stored *ramp.Order
 }
 
 // promised checks that what a call was told is stored.
-func (p *performance) promised(n int, stored *ramp.Order) {
-	got, l := p.answers[n].kind(), p.calls[n]
+func (p *execution) promised(n int, stored *ramp.Order) {
+	got, a := p.answers[n].kind(), p.calls[n]
 	if got == "" && p.answers[n].heard && !p.walk.Failed() {
 		p.fail("%s failed although nothing went wrong: %v", p.name(n), p.answers[n].err)
 		return
@@ -294,9 +294,9 @@ func (p *performance) promised(n int, stored *ramp.Order) {
 			return // the last repeat is checked
 		}
 	}
-	step, err := p.transition(l)(stored)
+	step, err := p.transition(a)(stored)
 	now := reply{true, step, err}.kind()
-	switch ended := strings.Contains(l.says, validate) && strings.Contains(now, "finished"); {
+	switch ended := strings.Contains(a.kind, validate) && strings.Contains(now, "finished"); {
 	case got == "success" && ended:
 	case got != now, step.New:
 		p.fail("%s was answered with %s, but that is not what is stored: %s",
@@ -305,10 +305,10 @@ func (p *performance) promised(n int, stored *ramp.Order) {
 }
 
 // restored checks that a connection that went back to a pool commits each statement again.
-func (p *performance) restored(ctx context.Context) {
+func (p *execution) restored(ctx context.Context) {
 	autocommit := interleaving.DialectOf(p.Dialect).Autocommit
 	for n := range p.calls {
-		db := p.stage.DB(n)
+		db := p.scheduler.DB(n)
 		if autocommit == "" || db.Stats().Idle == 0 {
 			continue
 		}
@@ -320,7 +320,7 @@ func (p *performance) restored(ctx context.Context) {
 				interleaving.Letter(n))
 		}
 	}
-	p.stage.Later() // of the repeats
+	p.scheduler.Later() // of the repeats
 }
 
 func stateOf(o *ramp.Order) string {
@@ -330,34 +330,34 @@ func stateOf(o *ramp.Order) string {
 	return fmt.Sprintf("the order is %s", o.State)
 }
 
-func (p *performance) name(n int) string {
-	l := p.calls[n]
-	kind := strings.TrimPrefix(p.scene.orders[l.order], "accepted ")
+func (p *execution) name(n int) string {
+	a := p.calls[n]
+	kind := strings.TrimPrefix(p.scenario.orders[a.order], "accepted ")
 	if len(p.orders) > 1 {
-		return fmt.Sprintf("%s of %s %d", l.says, kind, l.order+1)
+		return fmt.Sprintf("%s of %s %d", a.kind, kind, a.order+1)
 	}
-	return fmt.Sprintf("%s of the %s", l.says, kind)
+	return fmt.Sprintf("%s of the %s", a.kind, kind)
 }
 
 // repeat repeats each call until it is answered, as the service does, and then once more.
-func (p *performance) repeat(ctx context.Context) {
+func (p *execution) repeat(ctx context.Context) {
 	const rounds = 4
 	for round := range rounds {
-		for n, l := range p.calls {
+		for n, a := range p.calls {
 			kind := p.answers[n].kind()
 			if again := kind == "" || strings.Contains(kind, "unknown"); !again && round < rounds-1 {
 				continue
 			}
 			server := (n + round) % len(p.calls)
-			step, err := p.stores[server].Update(ctx, p.orders[l.order].UUID, p.transition(l))
+			step, err := p.stores[server].Update(ctx, p.orders[a.order].UUID, p.transition(a))
 			p.answers[n] = reply{true, step, err}
-			p.parts = append(p.parts, p.part(n, server, p.stage.Later()))
+			p.parts = append(p.parts, p.part(n, server, p.scheduler.Later()))
 		}
 	}
 }
 
 // audit compares the last answers and the balances with what is stored.
-func (p *performance) audit(ctx context.Context) {
+func (p *execution) audit(ctx context.Context) {
 	want := max(0, p.has)
 	ended := map[string]bool{}
 	stored := make([]*ramp.Order, len(p.orders))
@@ -390,8 +390,8 @@ func (p *performance) audit(ctx context.Context) {
 			p.fail("the player has %d %s instead of %d: %s", got, id, want, states(stored))
 		}
 	}
-	for n, l := range p.calls {
-		p.expect(n, stored[l.order], want, ended)
+	for n, a := range p.calls {
+		p.expect(n, stored[a.order], want, ended)
 	}
 }
 
@@ -404,16 +404,16 @@ func states(orders []*ramp.Order) string {
 }
 
 // expect checks the last answer to a call.
-func (p *performance) expect(n int, stored *ramp.Order, balance int64, ended map[string]bool) {
-	l, got := p.calls[n], p.answers[n].kind()
-	step, err := p.transition(l)(stored)
+func (p *execution) expect(n int, stored *ramp.Order, balance int64, ended map[string]bool) {
+	a, got := p.calls[n], p.answers[n].kind()
+	step, err := p.transition(a)(stored)
 	want := reply{true, step, err}.kind()
 	if step.New { // so the game or the store must have refused it
 		want = "a rejection"
 		if stored != nil {
 			want = "a conflict in tx_hash"
 		}
-		deserved := stored != nil && ended[p.txHash(l.tx)] || stored == nil && balance < price
+		deserved := stored != nil && ended[p.txHash(a.tx)] || stored == nil && balance < price
 		if got == want && !deserved {
 			p.fail("%s was finally answered with %s, without a reason", p.name(n), got)
 		}
@@ -425,7 +425,7 @@ func (p *performance) expect(n int, stored *ramp.Order, balance int64, ended map
 }
 
 // report says what went wrong, and when.
-func (p *performance) report() string {
+func (p *execution) report() string {
 	var calls []string
 	for n := range p.calls {
 		calls = append(calls, p.name(n))
@@ -438,7 +438,7 @@ func (p *performance) report() string {
 		fmt.Fprintf(&b, "LIKELY CAUSE: %s\n", one)
 	}
 	repeats := p.parts[min(len(calls), len(p.parts)):]
-	b.WriteString("\n" + interleaving.Table(calls, p.stage.Sent, repeats) + "\n")
+	b.WriteString("\n" + interleaving.Table(calls, p.scheduler.Sent, repeats) + "\n")
 	for n, a := range p.first {
 		said := a.kind()
 		switch {

@@ -19,7 +19,7 @@ var (
 	errKilled = errors.New("the interleaving has killed this server")
 )
 
-// conn is a connection of a server. It stops before each statement, and sends it when the stage
+// conn is a connection of a server. It stops before each statement, and sends it when the scheduler
 // lets it go on.
 type conn struct {
 	driver.Conn

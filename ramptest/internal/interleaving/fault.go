@@ -4,7 +4,7 @@
 // A race is found by chance, if at all: two servers that work at the same time meet in one of a few
 // hundred ways, and nearly always in the same few. Here nothing is left to chance. Each server has
 // connections that stop before every statement (conn.go). When all servers have stopped, wait for a
-// lock, or have answered, one statement is chosen and sent (stage.go); the database itself is asked
+// lock, or have answered, one statement is chosen and sent (scheduler.go); the database itself is asked
 // who waits (database.go). Every choice is written down, and the next run makes the next choice, until
 // none is left (walk.go). A choice can also be that something goes wrong with the statement: see
 // the faults below. What was run, and what the database said, is printed as a table (report.go).

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Stage is a database and the servers that use it.
-type Stage struct {
+// Scheduler runs the calls of servers on one database, one statement at a time, in an order that is chosen.
+type Scheduler struct {
 	*shared
 	connector driver.Connector
 	servers   []*server
@@ -23,10 +23,10 @@ type Stage struct {
 // Call is a call of a server. It must return when ctx is canceled.
 type Call func(ctx context.Context)
 
-// New returns a stage with servers on the database of a connector. The administrator must see which
+// New returns a scheduler with servers on the database of a connector. The administrator must see which
 // connections wait, and may end them.
-func New(dialect *Dialect, connector driver.Connector, admin *sql.DB, servers int) *Stage {
-	s := &Stage{connector: connector,
+func New(dialect *Dialect, connector driver.Connector, admin *sql.DB, servers int) *Scheduler {
+	s := &Scheduler{connector: connector,
 		shared: &shared{database: &database{dialect, admin}, events: make(chan event)}}
 	for n := range servers {
 		one := &server{shared: s.shared, n: n, conns: map[interface{ sever() }]bool{}}
@@ -37,10 +37,10 @@ func New(dialect *Dialect, connector driver.Connector, admin *sql.DB, servers in
 }
 
 // DB returns the database as a server sees it.
-func (s *Stage) DB(server int) *sql.DB { return s.servers[server].db }
+func (s *Scheduler) DB(server int) *sql.DB { return s.servers[server].db }
 
 // Close closes the connections.
-func (s *Stage) Close() (err error) {
+func (s *Scheduler) Close() (err error) {
 	for _, one := range s.servers {
 		err = errors.Join(err, one.db.Close())
 	}
@@ -48,7 +48,7 @@ func (s *Stage) Close() (err error) {
 }
 
 // Name sets the names of order and transaction IDs, which must be the same in every run.
-func (s *Stage) Name(names map[string]string) { s.names = names }
+func (s *Scheduler) Name(names map[string]string) { s.names = names }
 
 // stopping is a connector whose connections stop before each statement of a server.
 type stopping struct {
@@ -102,7 +102,7 @@ var errStuck = errors.New("no call can go on: each waits for a lock that none wi
 
 // Run lets each server make a call. At each stop, choose chooses one of the options. After an error
 // the servers are killed.
-func (s *Stage) Run(calls []Call, choose func([]Option) int) error {
+func (s *Scheduler) Run(calls []Call, choose func([]Option) int) error {
 	s.Sent = nil
 	s.Later()
 	s.playing.Store(true)
@@ -147,13 +147,13 @@ func (s *Stage) Run(calls []Call, choose func([]Option) int) error {
 
 // Heard reports whether the call of a server was answered in the last run, before anything killed
 // the server.
-func (s *Stage) Heard(server int) bool { return s.servers[server].heard }
+func (s *Scheduler) Heard(server int) bool { return s.servers[server].heard }
 
 // Dead reports whether a server was killed in the last run.
-func (s *Stage) Dead(server int) bool { return s.servers[server].dead.Load() }
+func (s *Scheduler) Dead(server int) bool { return s.servers[server].dead.Load() }
 
 // options returns what can be next.
-func (s *Stage) options() (options []Option) {
+func (s *Scheduler) options() (options []Option) {
 	for _, one := range s.servers {
 		switch {
 		case one.finished():
@@ -179,7 +179,7 @@ func (s *Stage) options() (options []Option) {
 }
 
 // send lets the statement go at which a server stopped.
-func (s *Stage) send(one *server, f Fault) {
+func (s *Scheduler) send(one *server, f Fault) {
 	st := one.at[0]
 	one.sent, one.at = st, one.at[1:]
 	st.Fault = f
@@ -198,7 +198,7 @@ func (s *Stage) send(one *server, f Fault) {
 }
 
 // giveUp cancels a statement that waits.
-func (s *Stage) giveUp(one *server) {
+func (s *Scheduler) giveUp(one *server) {
 	one.waits = false
 	one.cancel()
 	if s.dialect.file {
@@ -207,7 +207,7 @@ func (s *Stage) giveUp(one *server) {
 }
 
 // kill kills all servers.
-func (s *Stage) kill() {
+func (s *Scheduler) kill() {
 	for _, one := range s.servers {
 		one.dead.Store(true)
 	}
@@ -225,7 +225,7 @@ func (s *Stage) kill() {
 
 // settle returns when every server has stopped before a statement, waits for a lock or has
 // answered, and not all of them wait.
-func (s *Stage) settle() error {
+func (s *Scheduler) settle() error {
 	const deadlock = 3 * time.Second // after which every database has ended one
 	for deadline := time.Now().Add(deadlock); ; time.Sleep(time.Millisecond / 2) {
 		if err := s.await(); err != nil {
@@ -263,7 +263,7 @@ func (s *Stage) settle() error {
 }
 
 // await returns when no server runs.
-func (s *Stage) await() error {
+func (s *Scheduler) await() error {
 	for deadline := time.Now().Add(patience); slices.ContainsFunc(s.servers, (*server).runs); {
 		select {
 		case e := <-s.events:
@@ -280,7 +280,7 @@ func (s *Stage) await() error {
 	return nil
 }
 
-func (s *Stage) note(e event) {
+func (s *Scheduler) note(e event) {
 	one := e.server
 	switch {
 	case e.stops != nil && one.dead.Load():
@@ -300,7 +300,7 @@ func (s *Stage) note(e event) {
 }
 
 // findWaiting asks the database whether all servers that run wait.
-func (s *Stage) findWaiting() error {
+func (s *Scheduler) findWaiting() error {
 	if s.dialect.file {
 		return nil
 	}

@@ -57,7 +57,7 @@ type server struct {
 	dead  atomic.Bool  // whether its process was killed
 	open  atomic.Int32 // its transactions
 
-	// Of the run, for the stage:
+	// Of the run, for the scheduler:
 	cancel   context.CancelFunc // the call's
 	at       []*Statement       // before the first of which it has stopped
 	sent     *Statement         // the last
