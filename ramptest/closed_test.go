@@ -171,7 +171,7 @@ func TestClosedBooksAccuseNoRightGame(t *testing.T) {
 			[]ramptest.Fault{ramptest.TransactionFails(), ramptest.ResultNever()}, ends(300), 0},
 		{"the test gives as much as an order is about", false, nil, nil, 300},
 		{"the test gives a little", true, nil, nil, 17},
-		{"the test takes it all", true, nil, nil, -1000},
+		{"the test takes it all", true, nil, nil, -500},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := play(t, newVault(), closed)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/transport"
 	"github.com/token-ramp/ramp-go/ramptest/control"
@@ -116,6 +117,11 @@ type Config struct {
 	// To use one clock, set [ramp.ClientConfig].Now to service.Now.
 	Epoch time.Time
 
+	// UUID returns the UUID of the next order, each time another one. It defaults to [uuid.New]. If it is
+	// the same in each run, and so are Epoch and what the test does, the [Service.Timeline] is, too, and can
+	// be a golden file.
+	UUID func() uuid.UUID
+
 	// Audit sets how the service reports a game that loses assets or moves them
 	// twice. It defaults to [AuditFail].
 	Audit Audit
@@ -139,6 +145,11 @@ type Config struct {
 	// limits how often a wrong token may be sent, or if a token is valid for several players on purpose.
 	// With [AuditOff], nobody asks either.
 	NoThief bool
+
+	// SpareFailures says that failures of [Service.FailInitialize], [Service.FailRPC] and
+	// [Service.FailAssets] may be left when the test ends. By default, [Start] fails the test then, because
+	// nothing has met them.
+	SpareFailures bool
 
 	// Settle is how long, in real time, an effect may lag behind the answer before
 	// the books report it as missing. It defaults to 2 seconds; -1 is no time.
@@ -374,6 +385,9 @@ func (c *Config) setDefaults() {
 	c.Confirmations = cmp.Or(c.Confirmations, 1)
 	c.BlockTime = cmp.Or(c.BlockTime, time.Second)
 	c.Decimals = cmp.Or(c.Decimals, 18)
+	if c.UUID == nil {
+		c.UUID = uuid.New
+	}
 	if c.Wallet == nil {
 		c.Wallet = trade.SessionWallet
 	}
@@ -401,6 +415,7 @@ func (c *Config) emulator() emulator.Config {
 		AssetsPath: c.AssetsPath, ValidatePath: c.ValidatePath, ResultPath: c.ResultPath,
 		ProjectID: c.ProjectID, Networks: c.Networks, Client: c.Client, Timeout: c.Timeout,
 		Epoch: c.Epoch, Mode: emulator.Mode(c.Audit), Closed: c.Closed, NoThief: c.NoThief, Settle: c.Settle,
+		UUID: c.UUID, SpareFailures: c.SpareFailures,
 		Finding: func(f *audit.Finding) error { return imbalance(f) }, Regenerating: c.Regenerating,
 		Mailbox: c.Mailbox, IsUnitTest: c.isUnitTest(),
 		FailureStatus: c.FailureStatus, MaxBody: c.MaxBody, Schedule: c.Schedule, Retry: c.Retry,

@@ -244,7 +244,7 @@ func TestEverySwitchHasAFlag(t *testing.T) {
 		"Key", "OtherKey", "Validator", "Listener", "ControlToken", "State", "OnEvent", "Pages", "Secrets",
 		"Handler", "Client", "Wallet", "Digest", "AuthorizeRPC", // Go values
 		"Networks", "Epoch", "Settle", "MaxBody", "BurnMethod", "TokenType", // for tests in Go
-		"Confirmations", "BlockTime", "Decimals", "Tokens", "Closed", "Mailbox",
+		"Confirmations", "BlockTime", "Decimals", "Tokens", "Closed", "Mailbox", "UUID", "SpareFailures",
 	}
 	for _, config := range []reflect.Value{reflect.ValueOf(d.Config), reflect.ValueOf(d.Config.Standalone)} {
 		for _, field := range reflect.VisibleFields(config.Type()) {

@@ -40,12 +40,14 @@ func (b *Auditor) stray(p *player, before, moved tally.Assets) {
 	} else {
 		said += ", and no order explains that"
 	}
-	if found.Problem = secrets.Text(said + remedy); b.config.Closed && !p.books.Guessed {
+	if b.config.Closed {
+		if p.books.Guessed { // an effect that was taken for another order's may have come
+			said += " (what this player's orders have moved is not certain, so this may belong to one: let the " +
+				"game list assets whenever it is asked, or leave Config.Closed out)"
+		}
+		found.Problem = secrets.Text(said + remedy)
 		b.find(uuid.Nil, found)
 		return
-	}
-	if b.config.Closed { // an effect that was taken for another order's may have come
-		said += " (what this player's orders have moved is not certain, so this may belong to one)"
 	}
 	if said = secrets.Text(said); len(b.asides) < maxAsides {
 		b.asides = append(b.asides, said)
@@ -122,14 +124,27 @@ func (b *Auditor) setOutside(more int) {
 	}
 }
 
-// Sweep reads what each player owns whom the game has named.
+// Sweep reads what each player owns whom the game has named. It keeps why it could not, see [Auditor.Unseen].
 func (b *Auditor) Sweep(ctx context.Context) {
 	b.mu.Lock()
 	all := b.named()
 	b.mu.Unlock()
+	unseen := ""
 	for _, s := range all {
-		_, _, _ = b.config.Ask(ctx, s, uuid.Nil)
+		if _, _, err := b.config.Ask(ctx, s, uuid.Nil); err != nil && unseen == "" {
+			unseen = fmt.Sprintf("what session %q owns: %s", s.ID, redact.New(s.Token.Reveal()).Text(err.Error()))
+		}
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.unseen = unseen
+}
+
+// Unseen says what the last [Auditor.Sweep] could not read, and why, or "".
+func (b *Auditor) Unseen() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.unseen
 }
 
 // named returns the newest session of each player whom the game has named. The caller must hold the lock.

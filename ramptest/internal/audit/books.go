@@ -25,6 +25,7 @@ type Auditor struct {
 	placed   map[uuid.UUID]Subject        // as they were entered
 	outside  int                          // how many functions of Outside run
 	found    []*Finding
+	unseen   string            // what the last sweep could not read, and why
 	asides   []string          // what moved for no order, and is no finding
 	returned map[*Finding]bool // those that Take has returned
 	changes  int               // how often a window was opened, joined or closed
@@ -53,7 +54,7 @@ func (b *Auditor) Reset() {
 func (b *Auditor) clear() {
 	b.players, b.keys = make(map[string]*player), make(map[string]string)
 	b.orders, b.returned, b.found = make(map[uuid.UUID][]*tally.Tally), make(map[*Finding]bool), nil
-	b.placed, b.asides = make(map[uuid.UUID]Subject), nil
+	b.placed, b.asides, b.unseen = make(map[uuid.UUID]Subject), nil, ""
 }
 
 // Forget drops a finished order.

@@ -24,7 +24,28 @@ func (s *Service) Problems() string {
 
 // Shortfalls lists what a unit test shows less than it seems to: faults that had no effect, and what its
 // closed audit could not see.
-func (s *Service) Shortfalls() string { return text.Lines(s.Orders.missed(), s.notClosed()) }
+func (s *Service) Shortfalls() string { return text.Lines(s.Orders.missed(), s.spare(), s.notClosed()) }
+
+// spare lists the scripted failures of calls that nobody has made, in a unit test.
+func (s *Service) spare() string {
+	if !s.config.IsUnitTest || s.config.SpareFailures {
+		return ""
+	}
+	var lines []string
+	for _, left := range []struct {
+		name  string
+		count int
+	}{
+		{"FailInitialize", s.Console.Failing.Left()}, {"FailRPC", s.Node.Failing.Left()},
+		{"FailAssets", s.Game.Failing.Left()},
+	} {
+		if left.count > 0 {
+			lines = append(lines, fmt.Sprintf("ramptest: %d failures of service.%s had no effect, because no such "+
+				"call came (if the test means that, set Config.SpareFailures)", left.count, left.name))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
 
 // notClosed says why the closed books of a unit test could not see everything, or "".
 func (s *Service) notClosed() string {
@@ -32,6 +53,11 @@ func (s *Service) notClosed() string {
 		return ""
 	}
 	session := s.Audit.Nameless()
+	if unseen := s.Audit.Unseen(); session == "" && unseen != "" {
+		return "ramptest: Config.Closed could not look when the test ended, because the game did not say " +
+			unseen + ". Close the game by t.Cleanup before ramptest.Start, and not by defer, let the session be " +
+			"valid until then, or leave Closed out"
+	}
 	if session == "" {
 		return ""
 	}

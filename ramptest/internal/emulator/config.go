@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/internal/audit"
@@ -40,15 +41,18 @@ type Config struct {
 	Client                               *http.Client // nil for one of the service's own
 	Timeout                              time.Duration
 
-	Epoch        time.Time
-	Mode         Mode
-	Closed       bool
-	NoThief      bool
-	Settle       time.Duration
-	Finding      func(*audit.Finding) error // returns a finding as an error
-	Regenerating []string
-	Mailbox      func(ramp.Session) []ramp.Asset
-	IsUnitTest   bool // nothing but a test drives the service: no clock, no page, and no other service
+	Epoch   time.Time
+	Mode    Mode
+	Closed  bool
+	NoThief bool
+	UUID    func() uuid.UUID
+
+	SpareFailures bool // scripted failures may be left
+	Settle        time.Duration
+	Finding       func(*audit.Finding) error // returns a finding as an error
+	Regenerating  []string
+	Mailbox       func(ramp.Session) []ramp.Asset
+	IsUnitTest    bool // nothing but a test drives the service: no clock, no page, and no other service
 
 	FailureStatus int
 	MaxBody       int64

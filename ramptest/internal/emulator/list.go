@@ -17,7 +17,7 @@ import (
 
 // Issue issues a UUID for terms.
 func (s *Orders) Issue(terms ramp.InitializeIntent) uuid.UUID {
-	id, expires := uuid.New(), s.Clock.Now().Add(ramp.UUIDValidity)
+	id, expires := s.config.UUID(), s.Clock.Now().Add(ramp.UUIDValidity)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.enter(id, &issued{Terms: terms, Expires: expires})

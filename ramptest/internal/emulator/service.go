@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"math"
 	"net"
 	"net/http"
 	"strings"
@@ -84,6 +85,10 @@ func New(config Config) (*Service, error) {
 // wire creates the parts of the service and connects them.
 func (s *Service) wire() {
 	c := s.config
+	guests := 0
+	if c.IsUnitTest { // it does not run for weeks
+		guests = math.MaxInt
+	}
 	s.Clock = clock.New(c.Speed, c.Epoch)
 	if c.State != nil {
 		s.changes = newChanges()
@@ -98,7 +103,8 @@ func (s *Service) wire() {
 		Key: c.Key, AssetsPath: c.AssetsPath, ValidatePath: c.ValidatePath, ResultPath: c.ResultPath,
 		Timeout: c.Timeout, MaxBody: c.MaxBody, Retry: c.Retry, Mailbox: c.Mailbox, UUIDDigits: c.UUIDDigits,
 		Regenerating: c.Regenerating, Audited: c.Mode != Off, NoThief: c.NoThief,
-		Now: s.Clock.Now, Pass: s.Clock.Pass, Secrets: s.secrets, Record: s.History.Exchange,
+		MaxGuests: guests,
+		Now:       s.Clock.Now, Pass: s.Clock.Pass, Secrets: s.secrets, Record: s.History.Exchange,
 		Reading: s.Audit.Reading, Watch: s.watch,
 	})
 	s.Orders = &Orders{shared: s.shared, Game: s.Game, Chains: make(order.Chains), jobs: order.NewJobs(),

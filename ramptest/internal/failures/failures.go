@@ -28,6 +28,13 @@ func (f *List[T]) Take() (failure T, ok bool) {
 	return failure, ok
 }
 
+// Left returns how many are scripted and were not taken.
+func (f *List[T]) Left() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.next)
+}
+
 func (f *List[T]) Reset() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -32,6 +32,7 @@ type Config struct {
 	Regenerating                         []string // assets that move by themselves
 	Audited                              bool     // what the player owns is read before each call
 	NoThief                              bool     // nobody asks like a thief
+	MaxGuests                            int      // how many sessions a thief asks for; 0 is 1,000
 
 	Now     func() time.Time
 	Pass    func(context.Context, time.Duration) // lets the time of a slow answer pass
@@ -67,7 +68,7 @@ type Game struct {
 
 // New returns a game that is nowhere until [Game.Reach].
 func New(config Config) *Game {
-	return &Game{config: config, readings: readings{mu: locks.At(locks.Readings)},
+	return &Game{config: config, readings: readings{mu: locks.At(locks.Readings), maxGuests: config.MaxGuests},
 		Failing: failures.New[string]()}
 }
 

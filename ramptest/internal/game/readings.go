@@ -1,6 +1,7 @@
 package game
 
 import (
+	"cmp"
 	"maps"
 	"net/http"
 	"slices"
@@ -48,7 +49,9 @@ const maxReadings = 1_000
 type readings struct {
 	mu     locks.Mutex
 	last   map[readingKey]Reading
-	guests map[string]guest // by session ID; the first maxReadings
+	guests map[string]guest // by session ID
+
+	maxGuests int // 0 is maxReadings
 }
 
 // guest is a session that the game has accepted, with its newest token.
@@ -75,7 +78,7 @@ func (r *readings) keep(s ramp.Session, read Reading) {
 	if r.guests == nil {
 		r.guests = make(map[string]guest)
 	}
-	if g, known := r.guests[s.ID]; read.Err == nil && (known || len(r.guests) < maxReadings) {
+	if g, known := r.guests[s.ID]; read.Err == nil && (known || len(r.guests) < cmp.Or(r.maxGuests, maxReadings)) {
 		r.guests[s.ID] = guest{s, read.Player.Server, read.Player.PlayerID, g.robbed, g.asked}
 	}
 }
