@@ -84,6 +84,11 @@ func (l *Late) release(ctx context.Context) (bool, error) {
 // errLate is how a client learns that a request has timed out.
 type errLate struct{}
 
-func (errLate) Error() string   { return "storetest: no answer came in time" }
-func (errLate) Timeout() bool   { return true }
+// Error says what a client sees.
+func (errLate) Error() string { return "storetest: no answer came in time" }
+
+// Timeout makes it a net.Error that is one, so that a client sends the request again.
+func (errLate) Timeout() bool { return true }
+
+// Temporary is a part of net.Error.
 func (errLate) Temporary() bool { return true }

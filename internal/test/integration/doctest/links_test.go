@@ -113,7 +113,7 @@ func TestGoDocFindsWhatTheDocumentsAskFor(t *testing.T) {
 
 func TestABrokenLinkIsFound(t *testing.T) {
 	_, broken := brokenLinks("docs/x.md",
-		"[a](missing.md) [b](orders.md#no-such-heading) [c](../README.md#deploy) [d](https://example.com)")
+		"[a](missing.md) [b](orders.md#no-such-heading) [c](../README.md#install) [d](https://example.com)")
 	require.Equal(t, []string{"missing.md", "orders.md#no-such-heading"}, broken)
 }
 

@@ -19,7 +19,7 @@ import (
 func TestTheFirstServerOfTheREADME(t *testing.T) {
 	t.Parallel()
 	lines := map[string]string{} // by their first words
-	for _, b := range blocks(t, "README.md", "sh") {
+	for _, b := range append(blocks(t, "README.md", "sh"), blocks(t, "docs/emulator.md", "sh")...) {
 		for line := range strings.Lines(b.text) {
 			for _, begin := range []string{"go mod edit ", "go mod tidy", "go run ./cmd/ramp emulate ", "curl ",
 				"go run ./cmd/ramp trigger "} {

@@ -236,10 +236,10 @@ func TestEveryModuleIsKeptUpToDate(t *testing.T) {
 	assert.Equal(t, modules(t), listed, "the modules of .github/dependabot.yml")
 }
 
-// The README names each example that gonew copies, which internal/test/integration/copytest does.
-func TestTheREADMENamesEveryModule(t *testing.T) {
+// examples/README.md names each example that gonew copies, which internal/test/integration/copytest does.
+func TestTheExamplesNameEveryModule(t *testing.T) {
 	t.Chdir(root)
-	text := string(must.Get(os.ReadFile("README.md"))(t))
+	text := string(must.Get(os.ReadFile("examples/README.md"))(t))
 	_, after, _ := strings.Cut(text, "These examples are modules")
 	named, _, found := strings.Cut(after, "If you copy")
 	require.True(t, found)

@@ -37,7 +37,6 @@ const (
 
 var commands = []command{
 	{begins: "go test -v -run FiveOrders ./examples/first", until: `^ +mint +3 +1000/10 +700/7 +700/7 +700/7 +700/7$`},
-	{begins: "make test", skip: "it runs this test"},
 	{begins: "git clone https://github.com/token-ramp/ramp-go", skip: "the module is not published yet"},
 	{begins: "go mod edit -replace ", skip: readme},
 	{begins: "go get github.com/token-ramp/ramp-go", skip: "the module is not published yet"},
@@ -47,8 +46,6 @@ var commands = []command{
 	{begins: "curl -s -o /dev/null ", skip: readme},
 	{begins: "go run ./cmd/ramp trigger mint -wait -page -", skip: readme},
 	{begins: "internal/test/databases go ", skip: ".ci/run runs it"},
-	{begins: "JUDGE_ALL=1 go ", skip: "it takes half an hour; make long runs it"},
-	{begins: "make long", skip: "it takes hours"},
 	{begins: "go run ./cmd/ramp emulate -json", until: `"validator_key":"0x[0-9a-f]{64}"`},
 	{begins: "go -C examples/gameserver run . -any-page -any-rate", skip: judged},
 	{begins: "go -C examples/gameserver run .", more: "-addr 127.0.0.1:0 -db sqlite:DATABASE",
