@@ -22,10 +22,12 @@ type Command func(ctx context.Context, o *Orders, args []string, out io.Writer) 
 //	missing LOG...  lists what logs have and the store lacks: [Orders.Lost]
 //	restore LOG...  stores it again, after a backup was restored: [Orders.Restore]
 //	show UUID       shows an order and the transactions that may be its own: [Orders.Show]
-//	finish UUID     ends an order as its transaction ended: [Orders.Finish]
+//	finish UUID     ends an order as its transaction ended: [Orders.Finish]. With several UUIDs, or
+//	                -file, it shows the orders that one transaction proves, and with -yes ends them
 //	finish -fitting lists the orders that the books mark as fitting, and with -yes ends them:
 //	                [Orders.FinishFitting]
-//	abandon UUID    ends an order whose result will never come: [Orders.Abandon]
+//	abandon UUID    ends an order whose result will never come: [Orders.Abandon]. With several
+//	                UUIDs, or -file, it shows what it would do, and with -yes does it
 //
 // Ask each for its flags with -help.
 func NewCommand(name string, flags *flag.FlagSet) (Command, error) {

@@ -18,14 +18,16 @@ func newFinish(flags *flag.FlagSet) action {
 	d := newDecision(flags)
 	evidenceFlags(flags, d)
 	var transaction common.Hash
-	flags.Func("tx", "`hash` of the transaction that the order has ended with; required without -fitting",
+	flags.Func("tx", "`hash` of the transaction that the order has ended with; required for one UUID",
 		func(text string) error { return transaction.UnmarshalText([]byte(text)) })
 	flags.BoolVar(&d.Batch, "batch", false,
 		"although the transaction has ended another order: it settles several, and moved enough for all of them")
 	fitting := flags.Bool("fitting", false,
 		"list the orders that fit one transaction and no other; takes no UUID")
-	yes := flags.Bool("yes", false,
-		"with -fitting: end these orders, each with its transaction; nothing is given back")
+	m := newMany(flags)
+	flags.BoolVar(&m.yes, "yes", false,
+		"with -fitting: end these orders, each with its transaction; nothing is given back. With several\n"+
+			"UUIDs: end these orders, each with the transaction that proves how it ended and fits no other")
 	var from, to time.Time
 	console.Period(flags, &from, &to,
 		"with -fitting: orders that have waited for 13 hours since this `time`; by default 3 days ago")
@@ -40,13 +42,19 @@ func newFinish(flags *flag.FlagSet) action {
 		if from.IsZero() {
 			from = c.On.config.Now().Add(-3 * 24 * time.Hour)
 		}
-		return finishFitting(ctx, c, from, to, *yes, *d)
+		return finishFitting(ctx, c, from, to, m.yes, *d)
 	})
 	return func(ctx context.Context, c call) error {
-		if *fitting {
+		switch {
+		case *fitting:
 			return all(ctx, c)
+		case m.wanted(c) && transaction != (common.Hash{}):
+			return errors.New("-tx is for one UUID: each of several orders has a transaction of its own")
+		case m.wanted(c):
+			return m.run(ctx, c, d, c.On.finishing(d))
+		default:
+			return one(ctx, c)
 		}
-		return one(ctx, c)
 	}
 }
 

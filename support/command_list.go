@@ -3,6 +3,7 @@ package support
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -22,6 +23,7 @@ func newList(flags *flag.FlagSet) action {
 			"after 12 hours")
 	direction := flags.String("direction", "",
 		"list only waiting orders of this `direction`, mint or burn; a burn that waits has moved nothing")
+	asJSON := flags.Bool("json", false, "print JSON")
 	player := flags.String("player", "", "list all orders of a player's `name` instead")
 	session := flags.String("session", "", "list all orders of a session `ID` instead")
 	address := flags.String("address", "", "list all orders of a wallet's `address` instead")
@@ -87,6 +89,9 @@ func newList(flags *flag.FlagSet) action {
 		}
 		if err != nil {
 			return err
+		}
+		if *asJSON {
+			return json.NewEncoder(c.Out).Encode(append([]ramp.Order{}, all...))
 		}
 		refused, err := orderlist.Refusals(ctx, c.On.config.Store, all...)
 		if err != nil {
