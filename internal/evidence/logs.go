@@ -242,3 +242,27 @@ func isAboutRange(err error) bool {
 // notAboutRange are the codes of rate limits (QuickNode, Base, TheRPC, proxies). -32005
 // has two meanings; it is retried before.
 var notAboutRange = []ramp.RPCCode{-32007, -32016, -32029, 429, ramp.RPCMethodNotFound}
+
+// readBlock returns the logs of one block that match the filter, from the receipts of all its
+// transactions: no list of them can be believed, or the node rejected it because of its length.
+// Anybody can fill a block with events, which must hide nothing and stop nobody.
+func (l *Logs) readBlock(
+	ctx context.Context, number uint64, listed []ramp.Log, rejected error,
+) ([]ramp.Log, error) {
+	receipts, err := receiptsOf(ctx, l.Chain, number)
+	var logs []ramp.Log
+	for _, receipt := range receipts {
+		logs = append(logs, slices.DeleteFunc(Distinct(receipt.Logs), func(log ramp.Log) bool {
+			return log.Removed || !matches(&l.Filter, &log)
+		})...)
+	}
+	if err == nil && adds(listed, logs) {
+		err = errors.New("the receipts lack an event that is listed")
+	}
+	if err != nil {
+		return nil, cmp.Or(rejected, fmt.Errorf("ramp: block %d has more than %d events, which the node %s "+
+			"may not have listed whole, and its receipts cannot be read: use another node: %w",
+			number, maxBelieved, l.Chain, err))
+	}
+	return logs, nil
+}

@@ -1,7 +1,6 @@
 package evidence
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,30 +8,6 @@ import (
 
 	"github.com/token-ramp/ramp-go"
 )
-
-// readBlock returns the logs of one block that match the filter, from the receipts of all its
-// transactions: no list of them can be believed, or the node rejected it because of its length.
-// Anybody can fill a block with events, which must hide nothing and stop nobody.
-func (l *Logs) readBlock(
-	ctx context.Context, number uint64, listed []ramp.Log, rejected error,
-) ([]ramp.Log, error) {
-	receipts, err := receiptsOf(ctx, l.Chain, number)
-	var logs []ramp.Log
-	for _, receipt := range receipts {
-		logs = append(logs, slices.DeleteFunc(Distinct(receipt.Logs), func(log ramp.Log) bool {
-			return log.Removed || !matches(&l.Filter, &log)
-		})...)
-	}
-	if err == nil && adds(listed, logs) {
-		err = errors.New("the receipts lack an event that is listed")
-	}
-	if err != nil {
-		return nil, cmp.Or(rejected, fmt.Errorf("ramp: block %d has more than %d events, which the node %s "+
-			"may not have listed whole, and its receipts cannot be read: use another node: %w",
-			number, maxBelieved, l.Chain, err))
-	}
-	return logs, nil
-}
 
 // adds reports whether a list has a log that another lacks.
 func adds(list, to []ramp.Log) bool {

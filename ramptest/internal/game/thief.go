@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
@@ -31,14 +30,6 @@ type theft struct {
 	owned   bool   // its token is the victim's own, whose player a server may list
 	found   string // what it means if the game lists something for it
 	mixed   string // the same if it lists the token's own player; "" is found
-}
-
-// thief is what was learned by asking like one.
-type thief struct {
-	mu    sync.Mutex
-	told  map[int]bool // by the kind of call
-	found []string     // each kind once, in sentences
-	doubt string       // the first session that only Authenticate has let in
 }
 
 // AskLikeAThief asks the game for assets like a thief, for each session that it has accepted and that was
@@ -147,13 +138,6 @@ func (s *Game) rob(ctx context.Context, victim guest, guests []guest, again bool
 
 // WasRobbed reports whether a session was asked for like a thief.
 func (s *Game) WasRobbed(session ramp.Session) bool { return s.readings.wasRobbed(session.ID) }
-
-// reset forgets what was learned.
-func (t *thief) reset() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.told, t.found, t.doubt = nil, nil, ""
-}
 
 // theftsOf returns the calls with half of a session. The last one has both halves.
 func (s *Game) theftsOf(victim guest, guests []guest) []theft {
