@@ -8,20 +8,23 @@ import (
 	"testing"
 )
 
-// A studio removes the files of the databases that it does not use, and nothing else.
-func TestAFileIsADatabase(t *testing.T) {
+// A studio removes the files of the databases and of the proxies that it does not use, and nothing else.
+func TestAFileIsADatabaseOrTheProxies(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes longer than -short allows")
 	}
-	for _, kept := range []string{"sqlite.go", "postgres.go", "mysql.go"} {
-		t.Run(kept, func(t *testing.T) {
+	for name, files := range map[string][]string{
+		"SQLite alone":     {"postgres.go", "mysql.go", "mysql_test.go"},
+		"PostgreSQL alone": {"sqlite.go", "mysql.go", "mysql_test.go"},
+		"MySQL alone":      {"sqlite.go", "postgres.go"},
+		"no proxies":       must(filepath.Glob("proxy_*_test.go"))(t),
+	} {
+		t.Run(name, func(t *testing.T) {
 			without := map[string]string{}
-			for _, file := range []string{"sqlite.go", "postgres.go", "mysql.go"} {
-				if file != kept {
-					path, err := filepath.Abs(file)
-					check(t, err)
-					without[path] = "" // go reads it as removed
-				}
+			for _, file := range files {
+				path, err := filepath.Abs(file)
+				check(t, err)
+				without[path] = "" // go reads it as removed
 			}
 			overlay := filepath.Join(t.TempDir(), "overlay.json")
 			text, err := json.Marshal(map[string]any{"Replace": without})

@@ -74,6 +74,9 @@
 //	metrics.go    the metrics
 //	log.go        the log
 //	bodies.go     the memory of bodies
+//
+// Delete what you do not need: mysql*.go or postgres.go without such a database, and proxy_*_test.go, nginx.conf
+// and haproxy.cfg without these proxies.
 package main
 
 import (

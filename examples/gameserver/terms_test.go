@@ -132,10 +132,11 @@ func TestAPriceChangesServerByServer(t *testing.T) {
 		}
 		return terms
 	}
+	log := ramptest.Logger(t)
 	// accepts returns the prices that a server accepts.
 	accepts := func(v version) (mints, burns []int64) {
 		config := ramp.HandlerConfig{Players: game, Store: store, Terms: terms(v), Key: key, Signer: signer,
-			Logger: ramptest.Logger(t)}
+			Logger: log}
 		current.Store(must(ramp.NewHandler(config))(t))
 		for _, gold := range []int64{100, 200} {
 			for d, accepted := range map[ramp.Direction]*[]int64{ramp.Mint: &mints, ramp.Burn: &burns} {

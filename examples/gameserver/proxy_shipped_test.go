@@ -174,3 +174,25 @@ func system(t *testing.T, program string, args ...string) {
 		t.Fatalf("%s %s: %v\n%s", program, strings.Join(args, " "), err, said)
 	}
 }
+
+// TestComposeStartsNginx looks at what compose.yaml says of nginx, and of the servers that both proxies look for.
+func TestComposeStartsNginx(t *testing.T) {
+	c, _ := readCompose(t)
+	for _, name := range []string{"game-1", "game-2"} {
+		address := c.Services[name].Networks.(map[string]any)["outside"].(map[string]any)["ipv4_address"].(string)
+		for _, proxy := range []string{"nginx", "HAProxy"} {
+			if !strings.Contains(configOf(t, proxy), " "+address+":8080") {
+				t.Errorf("%s does not find %s", proxy, name)
+			}
+		}
+	}
+	if !c.Services["nginx"].ReadOnly {
+		t.Error("nginx can write")
+	}
+	for _, volume := range c.Services["nginx"].Volumes {
+		file, _, _ := strings.Cut(volume, ":")
+		if _, err := os.Stat(filepath.Join("deploy", file)); err != nil && file != "./tls" {
+			t.Error(err)
+		}
+	}
+}
