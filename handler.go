@@ -199,8 +199,9 @@ type Confirmer interface {
 	CheckConfig(c *HandlerConfig) error
 
 	// Check returns every fault that can be found before there is a result, such as a node of another
-	// chain. [Handler.Check] calls it.
-	Check(ctx context.Context) error
+	// chain, or a token of c.Terms that is no contract there. [Handler.Check] calls it with the config
+	// of the handler.
+	Check(ctx context.Context, c *HandlerConfig) error
 }
 
 // AnyWallet is a function for [HandlerConfig].Wallet: it lets players use any wallet.
@@ -286,7 +287,7 @@ func (h *Handler) Check(ctx context.Context) error {
 		h.logger().LogAttrs(ctx, slog.LevelWarn, "ramp: check", slog.String("warning", warning))
 	}
 	if c.Confirm != nil {
-		for _, err := range joinedErrors(c.Confirm.Check(ctx)) {
+		for _, err := range joinedErrors(c.Confirm.Check(ctx, c)) {
 			if !isOutage(err) {
 				found = append(found, err)
 				continue

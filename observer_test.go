@@ -154,7 +154,8 @@ func TestAnObserverAndTheLogSeeEveryStepOfAnOrder(t *testing.T) {
 			map[string]any{"level": "INFO", "new": false, "tx_hash": hash, "conflict": nil}, nil},
 		{"under another tx_hash", toResult(s.handler), failed.with("tx_hash", "0x"+strings.Repeat("ab", 32)),
 			"start webhook result, end webhook result: failed repeat",
-			map[string]any{"level": "WARN", "new": false, "signed": nil, "signer": nil, "conflict": "tx_hash", "outcome": "success"},
+			map[string]any{"level": "WARN", "new": false, "signed": nil, "signer": nil,
+				"conflict": "tx_hash", "outcome": "success"},
 			func(op ramp.Operation) bool {
 				return op.Err == nil && op.Status == 200 && op.Conflict.Field == "tx_hash"
 			}},

@@ -10,7 +10,8 @@ import (
 
 // publicKeys are accounts whose private keys tools print, from the mnemonics that they document.
 var publicKeys = map[string][]string{
-	"the accounts of hardhat, anvil and most examples": { // test test test test test test test test test test test junk
+	"the accounts of hardhat, anvil and most examples": {
+		// test test test test test test test test test test test junk
 		"0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
 		"0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC", "0x90F79bf6EB2c4f870365E785982E1f101E93b906",
 		"0x15d34AAf54267DB7D7c367839AAf71A00a2C6A65", "0x9965507D1a55bcC2695C58ba16FB37d819B0A4dc",
@@ -22,14 +23,16 @@ var publicKeys = map[string][]string{
 		"0x2546BcD3c84621e976D8185a91A922aE77ECEc30", "0xbDA5747bFD65F08deb54cb465eB87D40e51B197E",
 		"0xdD2FD4581271e230360230F9337D5c0430Bf44C0", "0x8626f6940E2eb28930eFb4CeF49B2d1F2C9C1199",
 	},
-	"the accounts of ganache -d": { // myth like bonus scare over problem client lizard pioneer submit female collect
+	"the accounts of ganache -d": {
+		// myth like bonus scare over problem client lizard pioneer submit female collect
 		"0x90F8bf6A479f320ead074411a4B0e7944Ea8c9C1", "0xFFcf8FDEE72ac11b5c542428B35EEF5769C409f0",
 		"0x22d491Bde2303f2f43325b2108D26f1eAbA1e32b", "0xE11BA2b4D45Eaed5996Cd0823791E0C93114882d",
 		"0xd03ea8624C8C5987235048901fB614fDcA89b117", "0x95cED938F7991cd0dFcb48F0a06a40FA1aF46EBC",
 		"0x3E5e9111Ae8eB78Fe1CC3bb8915d5D461F3Ef9A9", "0x28a8746e75304c0780E011BEd21C72cD78cd535E",
 		"0xACa94ef8bD5ffEE41947b4585a84BdA5a3d3DA6E", "0x1dF62f291b2E969fB0849d99D9Ce41e2F137006e",
 	},
-	"the accounts of truffle develop": { // candy maple cake sugar pudding cream honey rich smooth crumble sweet treat
+	"the accounts of truffle develop": {
+		// candy maple cake sugar pudding cream honey rich smooth crumble sweet treat
 		"0x627306090abaB3A6e1400e9345bC60c78a8BEf57", "0xf17f52151EbEF6C7334FAD080c5704D77216b732",
 		"0xC5fdf4076b8F3A5357c5E395ab970B5B54098Fef", "0x821aEa9a577a9b44299B9c15c88cf3087F3b5544",
 		"0x0d1d4e623D10F9FBA5Db95830F7d3839406C6AF2", "0x2932b7A2355D6fecc4b5c0B6BD44cC31df247a2e",

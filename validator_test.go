@@ -680,8 +680,8 @@ func TestPublicKeyAddressRejects(t *testing.T) {
 func TestAKeyThatEverybodyKnowsIsNotForMainnet(t *testing.T) {
 	const own = "0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef"
 	for key, want := range map[string]string{
-		"ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80": "it is one of the accounts of hardhat, anvil",
-		"4f3edf983ac636a65a842ce7c78d9aa706d3b113bce9c46f30d7d21715b23b1d": "it is one of the accounts of ganache -d",
+		"ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80": "it is one of the accounts of hardhat",
+		"4f3edf983ac636a65a842ce7c78d9aa706d3b113bce9c46f30d7d21715b23b1d": "it is one of the accounts of ganache",
 		strings.Repeat("0", 63) + "1":                                      "it is a small number",
 		strings.Repeat("0", 62) + "ff":                                     "it is a small number",
 		strings.Repeat("46", 32):                                           "it is one byte, repeated",

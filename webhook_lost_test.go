@@ -508,8 +508,8 @@ func (h *hanging) Confirm(ctx context.Context, _ ramp.Store, _ *ramp.Result, fin
 	return finish, h.at(ctx, "HandlerConfig.Confirm")
 }
 
-func (h *hanging) CheckConfig(*ramp.HandlerConfig) error { return nil }
-func (h *hanging) Check(context.Context) error           { return nil }
+func (h *hanging) CheckConfig(*ramp.HandlerConfig) error            { return nil }
+func (h *hanging) Check(context.Context, *ramp.HandlerConfig) error { return nil }
 
 // hangingStore hangs before it stores a step, and when it notes a refusal.
 type hangingStore struct {

@@ -772,8 +772,8 @@ func withStore(c ramp.HandlerConfig) ramp.HandlerConfig {
 // confirmer confirms everything, and finds faults.
 type confirmer struct{ config, fault error }
 
-func (c confirmer) CheckConfig(*ramp.HandlerConfig) error { return c.config }
-func (c confirmer) Check(context.Context) error           { return c.fault }
+func (c confirmer) CheckConfig(*ramp.HandlerConfig) error            { return c.config }
+func (c confirmer) Check(context.Context, *ramp.HandlerConfig) error { return c.fault }
 func (c confirmer) Confirm(_ context.Context, _ ramp.Store, _ *ramp.Result,
 	finish ramp.Transition) (ramp.Transition, error) {
 	return finish, nil

@@ -62,7 +62,12 @@ func checkChain(path string, chain *ramp.RPC) []ramp.FieldError {
 }
 
 // Check implements [ramp.Confirmer].
-func (c *confirmed) Check(ctx context.Context) error { return c.chain.Check(ctx) }
+func (c *confirmed) Check(ctx context.Context, config *ramp.HandlerConfig) error {
+	if err := c.chain.Check(ctx); err != nil {
+		return err
+	}
+	return c.prover.CheckTokens(ctx, config.Terms.Products())
+}
 
 // Confirm implements [ramp.Confirmer].
 func (c *confirmed) Confirm(

@@ -24,6 +24,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math/big"
 	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -100,7 +101,7 @@ type Config struct {
 	MintFeeBps map[common.Address]int
 
 	// Decimals are those of ERC-20 tokens, or 0 of an NFT. The contract of a token without an entry is
-	// asked once. If the contract has no decimals, it is that of an NFT, and each token ID counts as one.
+	// asked once, and again after a proof has failed. If the contract has no decimals, it is that of an NFT, and each token ID counts as one.
 	// If an entry is too low, a transaction that moves too few tokens proves the order.
 	Decimals map[common.Address]int
 
@@ -150,6 +151,9 @@ func New(c Config) (*Proof, error) {
 		bps := c.MintFeeBps[token]
 		demand(bps >= -1 && bps < 10_000, "Config.MintFeeBps", fmt.Sprintf("must be -1 to 9999 for %s", token))
 	}
+	for _, payer := range c.Payers {
+		demand(!isReserved(payer), "Config.Payers", fmt.Sprintf("has %s, whose key nobody can have", payer))
+	}
 	for _, token := range slices.SortedFunc(maps.Keys(c.Decimals), common.Address.Cmp) {
 		decimals := c.Decimals[token]
 		demand(decimals >= 0 && decimals <= 255, "Config.Decimals",
@@ -163,6 +167,9 @@ func New(c Config) (*Proof, error) {
 	c.Decimals, c.MintFeeBps = maps.Clone(c.Decimals), maps.Clone(c.MintFeeBps)
 	return &Proof{config: c, prover: evidence.NewProver(evidence.Config(c))}, nil
 }
+
+// isReserved reports whether an address is zero or that of a precompiled contract.
+func isReserved(a common.Address) bool { return new(big.Int).SetBytes(a[:]).BitLen() <= 9 }
 
 // Config returns the config of the proof. Do not change what it refers to.
 func (p *Proof) Config() Config { return p.config }
@@ -208,12 +215,13 @@ func (p *Proof) CheckConfig(c *ramp.HandlerConfig) error {
 }
 
 // Check returns every fault of the nodes, and an error if Decimals differ from what the
-// token contracts say.
-func (p *Proof) Check(ctx context.Context) error {
+// token contracts say, or if a token of c.Terms is no contract on the chain or has too few
+// decimals for what a product sells.
+func (p *Proof) Check(ctx context.Context, c *ramp.HandlerConfig) error {
 	if err := p.config.Chain.Check(ctx); err != nil {
 		return err
 	}
-	return p.prover.CheckDecimals(ctx)
+	return errors.Join(p.prover.CheckDecimals(ctx), p.prover.CheckTokens(ctx, c.Terms.Products()))
 }
 
 // Confirm implements [ramp.Confirmer]. It fails as [Confirmed] does. If the transaction
@@ -236,7 +244,9 @@ func (p *Proof) Confirm(
 	proven := ramp.OnlyOf(nil, p.config.Network, func(stored *ramp.Order) (ramp.Step, error) {
 		step, err := finish(stored)
 		if err == nil && step.New {
-			step.Evidence, err = p.prover.Check(stored, r.Transaction, &r.Receipt)
+			if step.Evidence, err = p.prover.Check(stored, r.Transaction, &r.Receipt); err != nil {
+				p.prover.ForgetDecimals(evidence.ContractsOf(stored)...) // the next delivery asks again
+			}
 		}
 		return step, err
 	})

@@ -36,6 +36,10 @@ func TestAProofThatCannotWorkIsNotMade(t *testing.T) {
 				"Config.MintFeeBps must be -1 to 9999 for 0x0400000000000000000000000000000000000000"},
 		"another network": {rampproof.Config{Network: "Testnet", Chain: node.client(t), AnyFailure: true},
 			"Config.Network must be mainnet or testnet"},
+		"payers that nobody can be": {rampproof.Config{Network: ramp.Testnet, Chain: node.client(t),
+			Payers: []common.Address{payer, {}, common.HexToAddress("0x9")}},
+			"Config.Payers has 0x0000000000000000000000000000000000000000, whose key nobody can have; " +
+				"Config.Payers has 0x0000000000000000000000000000000000000009, whose key nobody can have"},
 		"decimals": {rampproof.Config{Network: ramp.Testnet, Chain: node.client(t), Payers: []common.Address{payer},
 			Decimals: map[common.Address]int{{1}: 256, {2}: -1, {3}: 255, {4}: 0}},
 			"Config.Decimals must be 0 to 255 for 0x0100000000000000000000000000000000000000; " +
@@ -177,7 +181,8 @@ func TestTermsOweNothingToAHandler(t *testing.T) {
 	require.NoError(t, terms.Replace(product(other), -1))
 }
 
-// The decimals of a token are asked of its contract once, unless they are configured.
+// The decimals of a token are asked of its contract once, unless they are configured, and again after a
+// proof has failed.
 func TestDecimalsAreAskedOfTheContract(t *testing.T) {
 	word := func(n int64) string {
 		return `"result":"` + common.BigToHash(must.Get(ramp.NewAmount(n).Int())(t)).Hex() + `"`
@@ -193,7 +198,7 @@ func TestDecimalsAreAskedOfTheContract(t *testing.T) {
 		asked      int    // contract calls for two results
 	}{
 		"as much as ordered": {word(2), nil, 1000, "", 1},
-		"less":               {word(2), nil, 999, "it burns 9.99 of 10 tokens", 1},
+		"less":               {word(2), nil, 999, "it burns 9.99 of 10 tokens", 2},
 		"configured":         {word(2), map[common.Address]int{proofToken: 1}, 100, "", 0},
 		"an NFT": {`"error":{"code":3,"message":"execution reverted"}`, nil, 1000,
 			"it burns 0 of 10 pieces (the decimals of the token are not known)", 2},
@@ -225,6 +230,72 @@ func TestDecimalsAreAskedOfTheContract(t *testing.T) {
 	}
 }
 
+// A token may be of another chain, or have too few decimals for a price: a player who mints it has paid.
+func TestCheckAsksForTheTokensOfTheTerms(t *testing.T) {
+	says := func(n int64) string {
+		return `"result":"` + common.BigToHash(must.Get(ramp.NewAmount(n).Int())(t)).Hex() + `"`
+	}
+	for name, tt := range map[string]struct {
+		says, tokens, want string
+	}{
+		"a token": {says(18), "0.001", ""},
+		"no contract": {`"result":"0x"`, "1", `product "gold": ramp: eth_call: ` + proofToken.Hex() +
+			" answered with 0 bytes instead of a number: it is no token contract on this chain"},
+		"too few decimals": {says(2), "0.001", `product "gold" sells 0.001 tokens of the contract ` +
+			proofToken.Hex() + ", which has 2 decimals"},
+		"an NFT":          {`"error":{"code":3,"message":"execution reverted"}`, "1", ""},
+		"part of a piece": {`"error":{"code":3,"message":"execution reverted"}`, "0.5", "which has 0 decimals"},
+		"no number":       {says(256), "1", "is not the number of decimals of a token"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			gold := ramp.Product{Name: "gold", Token: testToken, Tokens: must.Get(ramp.ParseAmount(tt.tokens))(t),
+				Materials: []ramp.Item{{ID: "gold", Amount: ramp.NewAmount(100),
+					IconURL: "https://example.com/gold.png"}}}
+			terms := must.Get(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet,
+				PerOrder: true, Products: []ramp.Product{gold}}))(t)
+			c := &chain{say: map[string]string{"eth_call": tt.says}}
+			proof := must.Get(rampproof.New(rampproof.Config{Network: ramp.Testnet, Chain: c.client(t),
+				AnyFailure: true}))(t)
+			for _, confirm := range []ramp.Confirmer{rampproof.Confirmed(c.client(t), 1), proof} {
+				config := configWith(t, confirm, ramp.AnyWallet)
+				config.Terms = terms
+				err := must.Get(ramp.NewHandler(config))(t).Check(t.Context())
+				if tt.want == "" {
+					assert.NoError(t, err)
+					continue
+				}
+				assert.ErrorContains(t, err, tt.want)
+			}
+		})
+	}
+}
+
+// A proxy may change the decimals of its token while the server runs. The proof fails once, and the next
+// delivery asks again.
+func TestDecimalsThatChangeAreAskedAgain(t *testing.T) {
+	says := func(n int64) string {
+		return `"result":"` + common.BigToHash(must.Get(ramp.NewAmount(n).Int())(t)).Hex() + `"`
+	}
+	units := must.Get(ramp.NewAmount(10).Units(6))(t)
+	burned := onChain().with("logs.0.data", common.BigToHash(units).Hex())
+	sent := object{"hash": common.MaxHash.Hex(), "from": payer.Hex(), "to": testToken}
+	c := &chain{receipt: string(burned.bytes(t)), transaction: string(sent.bytes(t)),
+		say: map[string]string{"eth_call": says(18)}}
+	proof := must.Get(rampproof.New(rampproof.Config{Network: ramp.Testnet, Chain: c.client(t),
+		Payers: []common.Address{payer}}))(t)
+	ends := func() error {
+		store := &keeper{order: stored(t, burnIntent())}
+		r := must.Get(ramp.ParseResult(webhookResult().bytes(t)))(t)
+		next, err := proof.Confirm(t.Context(), store, r, ramp.Finish(r, time.Now()))
+		require.NoError(t, err)
+		_, err = store.Update(t.Context(), r.UUID, next)
+		return err
+	}
+	require.ErrorContains(t, ends(), "it burns 0.00000000001 of 10 tokens")
+	c.say["eth_call"] = says(6)
+	require.NoError(t, ends())
+}
+
 func TestCheckComparesDecimalsWithTheContracts(t *testing.T) {
 	says := func(n int64) string {
 		return `"result":"` + common.BigToHash(must.Get(ramp.NewAmount(n).Int())(t)).Hex() + `"`
@@ -241,8 +312,9 @@ func TestCheckComparesDecimalsWithTheContracts(t *testing.T) {
 		"an NFT":              {0, `"error":{"code":3,"message":"execution reverted"}`, nil},
 		"no contract": {18, `"result":"0x"`,
 			[]string{"check the decimals of token",
-				"answered with 0 bytes instead of a number; it may be no token contract on this chain"}},
-		"what is no number": {18, says(256), []string{"is not the number of decimals of a token"}},
+				"answered with 0 bytes instead of a number: it is no token contract on this chain"}},
+		"no contract of an NFT": {0, `"result":"0x"`, []string{"it is no token contract on this chain"}},
+		"what is no number":     {18, says(256), []string{"is not the number of decimals of a token"}},
 		"what is longer": {18, `"result":"` + common.MaxHash.Hex() + `00"`,
 			[]string{"answered with 33 bytes"}},
 		"a node of another chain": {18, "", []string{"its chain ID is 1"}},
