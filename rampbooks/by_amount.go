@@ -11,6 +11,7 @@ import (
 
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/catalog"
+	"github.com/token-ramp/ramp-go/internal/evidence"
 )
 
 // candidate is an event without an order by its transaction, and the orders that it may
@@ -20,7 +21,7 @@ type candidate struct {
 	orders []ramp.Order
 
 	// ahead are orders that it would belong to if they had been accepted earlier, as if the clock of the
-	// server was ahead.
+	// server was ahead, or that of the chain behind.
 	ahead []ramp.Order
 
 	// late reports whether a fitting order ended in the period by another transaction.
@@ -37,7 +38,7 @@ type amountMatcher struct {
 	totals   *totals
 
 	candidates []candidate
-	tooEarly   map[uuid.UUID]ChainEvent  // the event of an order if the clock of the server was ahead
+	tooEarly   map[uuid.UUID]ChainEvent  // the event of an order if the clocks differed by hours
 	undone     map[uuid.UUID]undone      // orders whose transaction is
 	taken      map[uuid.UUID]ramp.Order  // the order that has ended by an event which fits one that waits
 	matched    map[uuid.UUID]common.Hash // orders' transactions; nil if nobody asks
@@ -117,7 +118,7 @@ func (m *amountMatcher) unordered(events []candidate) {
 		if relevant {
 			detail := "nobody ordered this " + string(key.direction) + ", or its order was deleted"
 			if len(ahead[key]) > 0 {
-				detail += ", unless the clock of the server was ahead: the orders were accepted later"
+				detail += ", unless " + evidence.ClocksDiffer + ": the orders were accepted later"
 			}
 			m.findings.add(EventWithoutOrder, "", detail, events, ahead[key]...)
 		}
@@ -218,8 +219,8 @@ func (m *amountMatcher) whyWithoutEvent(o *ramp.Order) string {
 		return "no event of its user fits: nothing happened on the chain"
 	}
 	age := o.AcceptedAt.Sub(e.Time).Round(time.Minute)
-	return fmt.Sprintf("no event of its user fits, unless the clock of the server was ahead: "+
-		"transaction %s is %s older than the order", e.TxHash, age)
+	return fmt.Sprintf("no event of its user fits, unless %s: transaction %s is %s older than the order",
+		evidence.ClocksDiffer, e.TxHash, age)
 }
 
 // group judges events and orders that may belong together. certain reports whether one of the

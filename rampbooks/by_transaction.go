@@ -11,6 +11,7 @@ import (
 
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/catalog"
+	"github.com/token-ramp/ramp-go/internal/evidence"
 	"github.com/token-ramp/ramp-go/internal/orderlist"
 )
 
@@ -186,8 +187,8 @@ func (m *transactionMatcher) pair(o *catalog.Order, events []ChainEvent) {
 			amountOf(m.catalog, o.Token, o.Units), amountOf(m.catalog, o.Token, events[own].units), o.Fees())
 	case events[own].Time.Before(o.AcceptedAt.Add(-skew)):
 		detail = fmt.Sprintf(
-			"the transaction is %s older than the order, or the clock of the server was ahead",
-			o.AcceptedAt.Sub(events[own].Time).Round(time.Minute))
+			"the transaction is %s older than the order, unless %s",
+			o.AcceptedAt.Sub(events[own].Time).Round(time.Minute), evidence.ClocksDiffer)
 	}
 	if detail != "" {
 		m.differs(mismatch{o, events, detail, judged})

@@ -6,7 +6,7 @@ type FindingKind string
 // The kinds of findings.
 const (
 	// An event has no order. For example, somebody else has the validator key, another game uses
-	// the token, the order was deleted, or a server's clock was ahead: see docs/books.md.
+	// the token, the order was deleted, or the clocks of a server and the chain differed: see docs/books.md.
 	EventWithoutOrder FindingKind = "event_without_order"
 
 	// An order succeeded, but its event does not exist: its transaction moved none of its tokens, or its result

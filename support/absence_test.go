@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/evidence"
 	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/internal/test/racedetector"
 	"github.com/token-ramp/ramp-go/internal/test/rig"
@@ -171,7 +172,7 @@ func TestAMintByAClockThatWasAheadIsFound(t *testing.T) {
 		early.Early = true
 		err := a.abandon(t, early)
 		refuses(t, err, own)
-		assert.ErrorContains(t, err, "is "+ahead.String()+" older than the order: the clock of the server may ")
+		assert.ErrorContains(t, err, "is "+ahead.String()+" older than the order: "+evidence.ClocksDiffer)
 
 		// What an older order explains is no candidate, whether it has ended or waits.
 		other := rig.OrderOf(ramp.Mint, 5, a.order.AcceptedAt.Add(-ahead-time.Minute))

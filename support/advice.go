@@ -7,6 +7,7 @@ import (
 
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/console"
+	"github.com/token-ramp/ramp-go/internal/evidence"
 )
 
 const (
@@ -79,8 +80,8 @@ func Advise(r *Report, now time.Time) Advice {
 		return next(NextFinish, c, "This transaction proves how the order ended, and fits no other.")
 	}
 	if c := first(older); c != nil {
-		return next(NextSetClock, c, "The transaction is older than the order: a server's clock was ahead. "+
-			"Set it. Finish the order against the evidence only if the service says that the transaction is "+
+		return next(NextCompareClocks, c, "The transaction is older than the order: "+evidence.ClocksDiffer+
+			". Compare both with the time, and set that of the server if it is wrong. Finish the order against the evidence only if the service says that the transaction is "+
 			"its own.")
 	}
 	if c := first(func(c *Candidate) bool { return c.Batch && c.Unproven == "" }); c != nil {

@@ -74,7 +74,7 @@ func TestTheNextStep(t *testing.T) {
 		{`"there may be others"`, support.Report{Order: waits, Incomplete: "the node is behind"}, later,
 			support.NextAskNode, 0},
 		{`one that the node "does not return"`, with(one(1), one(2, hidden)), later, support.NextAskNode, 2},
-		{"one is older than the order", with(one(1, before)), later, support.NextSetClock, 1},
+		{"one is older than the order", with(one(1, before)), later, support.NextCompareClocks, 1},
 		{"the chain cannot be read", support.Report{Order: waits, Unread: "connection refused"}, later,
 			support.NextAskNode, 0},
 

@@ -69,8 +69,7 @@ func (o *Orders) addCandidates(ctx context.Context, report *Report, transactions
 				continue
 			}
 			age := order.AcceptedAt.Sub(c.Time).Round(time.Minute)
-			c.Objection += fmt.Sprintf(", and is %s older than the order: "+
-				"the clock of the server may have been ahead", age)
+			c.Objection += fmt.Sprintf(", and is %s older than the order: %s", age, evidence.ClocksDiffer)
 		}
 		report.Candidates = append(report.Candidates, *c)
 	}

@@ -210,7 +210,11 @@ var decisions = map[string]func(t *testing.T){
 		refuses(t, a.abandon(t, alice), own)
 		_, err := a.Finish(t.Context(), a.order.UUID, own, alice)
 		require.ErrorIs(t, err, rampproof.ErrNotProven)
-		assert.ErrorContains(t, err, "it is 20m0s older than the order")
+		assert.ErrorContains(t, err, "it is 20m0s older than the order: the clock of the server was ahead, or that of "+
+			"the chain was behind")
+		advice := must.Get(a.Show(t.Context(), a.order.UUID))(t).Advice
+		assert.Equal(t, support.NextCompareClocks, advice.Next)
+		assert.Contains(t, advice.Do, "or that of the chain was behind. Compare both with the time")
 		step := must.Get(a.Finish(t.Context(), a.order.UUID, own, against))(t)
 		assert.Equal(t, ramp.OrderSucceeded, step.Order.State)
 	},

@@ -110,8 +110,8 @@ func (o *Orders) finishProven(
 		var unproven error
 		step.Evidence, unproven = o.prover.Check(stored, result.Transaction, &result.Receipt)
 		if unproven == nil && age > skew {
-			unproven = fmt.Errorf("ramp: order %s: %w: it is %s older than the order",
-				result.UUID, rampproof.ErrNotProven, age.Round(time.Minute))
+			unproven = fmt.Errorf("ramp: order %s: %w: it is %s older than the order: %s",
+				result.UUID, rampproof.ErrNotProven, age.Round(time.Minute), evidence.ClocksDiffer)
 		}
 		if unproven != nil && !d.AgainstEvidence {
 			return ramp.Step{}, unproven

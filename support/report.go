@@ -19,7 +19,7 @@ type Report struct {
 
 	// Candidates are the transactions in the blocks from FirstBlock to LastBlock that moved the order's
 	// token to the user of a mint, or from that of a burn, best first. The blocks begin a day before the
-	// order was accepted, because the clock of the server may have been ahead, and end with the node's
+	// order was accepted, because the clocks of the server and the chain may differ, and end with the node's
 	// newest one, which is of LastTime. A transaction that is more than 15 minutes older than the order
 	// is a candidate only if no other order explains it. If the store is no [rampbooks.OrderLister], which
 	// knows the others, the blocks begin 15 minutes before the order. A transaction that failed moved
@@ -123,14 +123,14 @@ type NextStep string
 
 // The steps that may be next.
 const (
-	NextNothing    NextStep = "nothing"     // the order has ended
-	NextWait       NextStep = "wait"        // its result can still come
-	NextCorrect    NextStep = "correct"     // its end is refused: correct the cause
-	NextFinish     NextStep = "finish"      // with Tx
-	NextBatch      NextStep = "batch"       // finish it with Tx and [Decision].Batch: it settles several orders
-	NextAbandon    NextStep = "abandon"     // after the service has said that no result will come
-	NextAskService NextStep = "ask_service" // which transaction is the order's
-	NextAskNode    NextStep = "ask_node"    // another one, because this one does not know all
-	NextOtherOrder NextStep = "other_order" // Tx has ended another order: look at that one
-	NextSetClock   NextStep = "set_clock"   // a server's clock was wrong when the order was accepted
+	NextNothing       NextStep = "nothing"        // the order has ended
+	NextWait          NextStep = "wait"           // its result can still come
+	NextCorrect       NextStep = "correct"        // its end is refused: correct the cause
+	NextFinish        NextStep = "finish"         // with Tx
+	NextBatch         NextStep = "batch"          // finish it with Tx and [Decision].Batch: it settles several orders
+	NextAbandon       NextStep = "abandon"        // after the service has said that no result will come
+	NextAskService    NextStep = "ask_service"    // which transaction is the order's
+	NextAskNode       NextStep = "ask_node"       // another one, because this one does not know all
+	NextOtherOrder    NextStep = "other_order"    // Tx has ended another order: look at that one
+	NextCompareClocks NextStep = "compare_clocks" // of the server and the chain: Tx is older than the order
 )

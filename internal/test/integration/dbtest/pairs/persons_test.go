@@ -93,7 +93,7 @@ func (w *world) follow(p person, stored *ramp.Order) string {
 		default:
 			_, err = desk.Abandon(ctx, o.id, who)
 		}
-	case support.NextAskService, support.NextOtherOrder, support.NextSetClock:
+	case support.NextAskService, support.NextOtherOrder, support.NextCompareClocks:
 		switch {
 		case !p.hears:
 			return string(a.Next) + ": no answer"
