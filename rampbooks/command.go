@@ -174,12 +174,16 @@ func newReconcile(flags *flag.FlagSet) action {
 			return errors.New("-format must be text, json, totals, lines or lines-json")
 		}
 		s.lines = strings.HasPrefix(*format, "lines")
-		unlock, err := position(*file).lock()
+		var position PositionStore
+		if *file != "" {
+			position = PositionFile(*file)
+		}
+		unlock, err := lockPosition(ctx, position)
 		if err != nil {
 			return err
 		}
 		defer unlock()
-		books, lines, err := c.On.reconcileSince(ctx, position(*file), s)
+		books, lines, err := c.On.reconcileSince(ctx, position, s)
 		if err != nil {
 			return err
 		}
@@ -192,7 +196,7 @@ func newReconcile(flags *flag.FlagSet) action {
 					"chain has no event of its tokens",
 				books.From.Format(time.RFC3339), books.To.Format(time.RFC3339))
 		}
-		if err := c.On.keepPosition(ctx, position(*file), books); err != nil {
+		if err := c.On.keepPosition(ctx, position, books); err != nil {
 			return err
 		}
 		if books.Stalled != "" {

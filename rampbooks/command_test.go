@@ -32,13 +32,14 @@ func TestAFindingIsAnErrorOnce(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		hours := 0
 		position := filepath.Join(t.TempDir(), "position")
-		s.KeepBooks(ctx, position, func(_ context.Context, books *rampbooks.Reconciliation) error {
-			assert.Len(t, books.Findings, 1)
-			if hours++; hours == 3 {
-				cancel()
-			}
-			return nil
-		})
+		s.KeepBooks(ctx, rampbooks.PositionFile(position),
+			func(_ context.Context, books *rampbooks.Reconciliation) error {
+				assert.Len(t, books.Findings, 1)
+				if hours++; hours == 3 {
+					cancel()
+				}
+				return nil
+			})
 		assert.Equal(t, 1, strings.Count(s.Log.String(), `"level":"ERROR","msg":"ramp: the books do not close"`))
 		assert.Equal(t, 2, strings.Count(s.Log.String(), `"level":"INFO","msg":"ramp: the books do not close"`))
 		assert.Equal(t, 1,
@@ -48,9 +49,63 @@ func TestAFindingIsAnErrorOnce(t *testing.T) {
 		s.Log.Reset()
 		ctx, cancel = context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		s.KeepBooks(ctx, filepath.Join(t.TempDir(), "position"), nil)
+		s.KeepBooks(ctx, rampbooks.PositionFile(filepath.Join(t.TempDir(), "position")), nil)
 		assert.Contains(t, s.Log.String(), `"level":"ERROR","msg":"ramp: the books do not close"`)
 		assert.NotContains(t, s.Log.String(), "not kept")
+	})
+}
+
+// item is the position of a job whose files do not survive it: an item of a database.
+type item struct {
+	text   []byte
+	locked bool
+}
+
+func (i *item) Lock(context.Context) (func(), error) {
+	if i.locked {
+		return nil, rampbooks.ErrPositionLocked
+	}
+	i.locked = true
+	return func() { i.locked = false }, nil
+}
+
+func (i *item) Read(context.Context) ([]byte, error) { return i.text, nil }
+
+func (i *item) Write(_ context.Context, text []byte) error {
+	i.text = text
+	return nil
+}
+
+func (i *item) String() string { return "the item" }
+
+// A job that something else starts every hour goes on where the last one ended.
+func TestAJobEveryHourKeepsItsMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := rig.NewShop(t)
+		var position item
+		var begins, ends []time.Time
+		for range 3 {
+			s.Place(t, s.Service.Mint, 2)
+			require.NoError(t, s.NextBooks(t.Context(), &position,
+				func(_ context.Context, books *rampbooks.Reconciliation) error {
+					begins, ends = append(begins, books.From), append(ends, books.To)
+					return nil
+				}))
+			time.Sleep(time.Hour)
+		}
+		assert.Equal(t, ends[:2], begins[1:])
+
+		before := position.text
+		failed := errors.New("the report is full")
+		assert.ErrorIs(t, s.NextBooks(t.Context(), &position,
+			func(context.Context, *rampbooks.Reconciliation) error { return failed }), failed)
+		assert.Equal(t, before, position.text, "the next job lists the same again")
+
+		position.locked = true
+		assert.EqualError(t, s.NextBooks(t.Context(), &position, nil),
+			"another process keeps the books of the item: another program uses it")
+		position = item{text: []byte("{}")}
+		assert.ErrorContains(t, s.NextBooks(t.Context(), &position, nil), "the item is not a position of the books")
 	})
 }
 
@@ -72,11 +127,12 @@ func TestBooksThatAreNewerThanTheStoreSaySo(t *testing.T) {
 		s.Service.Advance(24 * time.Hour)
 		once := func() (begins time.Time) {
 			ctx, cancel := context.WithCancel(t.Context())
-			s.KeepBooks(ctx, position, func(_ context.Context, books *rampbooks.Reconciliation) error {
-				begins = books.From
-				cancel()
-				return nil
-			})
+			s.KeepBooks(ctx, rampbooks.PositionFile(position),
+				func(_ context.Context, books *rampbooks.Reconciliation) error {
+					begins = books.From
+					cancel()
+					return nil
+				})
 			return begins
 		}
 		const newer = `"level":"ERROR","msg":"ramp: the books are newer than the store"`
@@ -118,13 +174,14 @@ func TestTheBooksBeginWhereTheLastOnesEnded(t *testing.T) {
 		assert.Contains(t, printed, want)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	s.KeepBooks(ctx, position, func(_ context.Context, books *rampbooks.Reconciliation) error {
-		assert.Len(t, books.Findings, 1)
-		assert.WithinDuration(t, end, books.From, 30*time.Minute)
-		assert.Equal(t, books.From.Add(-rampbooks.Overlap), books.FindingsFrom)
-		cancel()
-		return nil
-	})
+	s.KeepBooks(ctx, rampbooks.PositionFile(position),
+		func(_ context.Context, books *rampbooks.Reconciliation) error {
+			assert.Len(t, books.Findings, 1)
+			assert.WithinDuration(t, end, books.From, 30*time.Minute)
+			assert.Equal(t, books.From.Add(-rampbooks.Overlap), books.FindingsFrom)
+			cancel()
+			return nil
+		})
 	assert.Contains(t, s.Log.String(), `"msg":"ramp: the books do not close","kind":"event_without_order"`)
 	printed, err := rig.RunCommand(t, s.Office, "reconcile", "-position", position, "-format", "totals")
 	assert.Error(t, err, "the overlap has the finding again")
@@ -174,7 +231,7 @@ func TestThePositionOfTheBooksThatCannotBeKeptIsLogged(t *testing.T) {
 	position := filepath.Join(t.TempDir(), "position")
 	require.NoError(t, os.MkdirAll(position+".new/full", 0o700)) // what is written before the rename
 	ctx, cancel := context.WithCancel(t.Context())
-	s.KeepBooks(ctx, position, func(context.Context, *rampbooks.Reconciliation) error {
+	s.KeepBooks(ctx, rampbooks.PositionFile(position), func(context.Context, *rampbooks.Reconciliation) error {
 		cancel()
 		return nil
 	})
@@ -198,10 +255,11 @@ func TestThePositionOfTheBooksIsForItsOwnerOnly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			require.NoError(t, leave(), "what a process that was killed left")
 			ctx, cancel := context.WithCancel(t.Context())
-			s.KeepBooks(ctx, position, func(context.Context, *rampbooks.Reconciliation) error {
-				cancel()
-				return nil
-			})
+			s.KeepBooks(ctx, rampbooks.PositionFile(position),
+				func(context.Context, *rampbooks.Reconciliation) error {
+					cancel()
+					return nil
+				})
 			kept := must.Get(os.Lstat(position))(t)
 			assert.Equal(t, fs.FileMode(0o600), kept.Mode())
 			assert.NoFileExists(t, position+".new")
@@ -215,7 +273,7 @@ func TestBooksWhoseFindingsWereNotKeptComeAgain(t *testing.T) {
 	s := rig.NewShop(t)
 	position := filepath.Join(t.TempDir(), "position")
 	ctx, cancel := context.WithCancel(t.Context())
-	s.KeepBooks(ctx, position, func(context.Context, *rampbooks.Reconciliation) error {
+	s.KeepBooks(ctx, rampbooks.PositionFile(position), func(context.Context, *rampbooks.Reconciliation) error {
 		cancel()
 		return errors.New("the database is down")
 	})

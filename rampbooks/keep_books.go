@@ -8,23 +8,22 @@ import (
 	"time"
 
 	"github.com/token-ramp/ramp-go/internal/console"
-	"github.com/token-ramp/ramp-go/internal/filelock"
 )
 
 // KeepBooks compares the orders with the chain at once and then every hour, until ctx is done. It
 // corrects nothing. See [Reconciler.Reconcile].
 //
-// The file keeps where the last books ended, so put it where it survives the process. The totals of new
-// books begin there. Their findings begin earlier, by the duration [Overlap]. Without a file, the totals
-// begin a day ago. The file also keeps the findings whose order still waits, with their transactions: all
-// later books list them, until the order has ended. Only one process keeps the books of a file; another
-// one waits until it has ended.
+// The position keeps where the last books ended, so it must survive the process: a [PositionFile] on a disk
+// that does, or a [PositionStore] of yours. The totals of new books begin there. Their findings begin earlier,
+// by the duration [Overlap]. If position is nil, the totals begin a day ago. It also keeps the findings whose
+// order still waits, with their transactions: all later books list them, until the order has ended. Only one
+// process keeps the books of a position; another one waits until it has ended.
 //
-// If the file is about another chain, project or network, or about other tokens, no books are made.
+// If the position is about another chain, project or network, or about other tokens, no books are made.
 // After you add a token, run the command reconcile once, with -position, and with -from at the time
 // when the token was first traded.
 //
-// After a backup of the store was restored, the store may lack the newest order of the file. The books
+// After a backup of the store was restored, the store may lack the newest order of the position. The books
 // then begin where the store ends.
 //
 // It logs these records, as errors unless the list says otherwise:
@@ -38,7 +37,7 @@ import (
 //	                                                finding that the last books had, too, is logged as
 //	                                                information
 //	ramp: the books were not read                   with the cause; as a warning, if another process keeps
-//	                                                the books of the file
+//	                                                the books of the position
 //	ramp: the books stand still                     with the cause
 //	ramp: the position of the books was not kept    with the cause
 //	ramp: the books are newer than the store        a backup of the store was restored
@@ -47,36 +46,19 @@ import (
 // If report is not nil, it gets the books, for example to store their findings or for metrics. If
 // it fails, the position is not kept, and the next books list the findings again.
 func (r *Reconciler) KeepBooks(
-	ctx context.Context, file string, report func(context.Context, *Reconciliation) error,
+	ctx context.Context, position PositionStore, report func(context.Context, *Reconciliation) error,
 ) {
-	unlock, err := r.waitForLock(ctx, position(file))
+	unlock, err := r.waitForLock(ctx, position)
 	if err != nil {
 		return
 	}
 	defer unlock()
 	tick := time.NewTicker(time.Hour)
 	defer tick.Stop()
-	log := r.log()
 	known := map[string]bool{} // the findings of the last books
 	for {
-		books, _, err := r.reconcileSince(ctx, position(file), span{})
-		switch {
-		case ctx.Err() != nil:
+		if known, _ = r.nextBooks(ctx, position, report, known); ctx.Err() != nil { // which has logged the error
 			return
-		case err != nil:
-			log.ErrorContext(ctx, "ramp: the books were not read", "error", err)
-		default:
-			known = r.logFindings(ctx, books, known)
-			var err error
-			if report != nil {
-				err = report(ctx, books)
-			}
-			if err == nil {
-				err = r.keepPosition(ctx, position(file), books)
-			}
-			if err != nil {
-				log.ErrorContext(ctx, "ramp: the position of the books was not kept", "error", err)
-			}
 		}
 		select {
 		case <-ctx.Done():
@@ -86,17 +68,56 @@ func (r *Reconciler) KeepBooks(
 	}
 }
 
+// NextBooks does once what [Reconciler.KeepBooks] does each hour, for a job that something else starts every
+// hour. It logs the same, and returns what of it is an error, other than findings.
+func (r *Reconciler) NextBooks(
+	ctx context.Context, position PositionStore, report func(context.Context, *Reconciliation) error,
+) error {
+	unlock, err := lockPosition(ctx, position)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	_, err = r.nextBooks(ctx, position, report, nil)
+	return err
+}
+
+func (r *Reconciler) nextBooks(
+	ctx context.Context, position PositionStore, report func(context.Context, *Reconciliation) error,
+	known map[string]bool,
+) (found map[string]bool, err error) {
+	log := r.log()
+	books, _, err := r.reconcileSince(ctx, position, span{})
+	if err != nil {
+		if ctx.Err() == nil {
+			log.ErrorContext(ctx, "ramp: the books were not read", "error", err)
+		}
+		return known, err
+	}
+	known = r.logFindings(ctx, books, known)
+	if report != nil {
+		err = report(ctx, books)
+	}
+	if err == nil {
+		err = r.keepPosition(ctx, position, books)
+	}
+	if err != nil {
+		log.ErrorContext(ctx, "ramp: the position of the books was not kept", "error", err)
+	}
+	return known, err
+}
+
 // waitForLock waits until no other process keeps the books of a position. During a deployment that
 // is the process before.
-func (r *Reconciler) waitForLock(ctx context.Context, p position) (unlock func(), err error) {
+func (r *Reconciler) waitForLock(ctx context.Context, p PositionStore) (unlock func(), err error) {
 	const often = time.Minute
 	for waited := time.Duration(0); ; waited += often {
-		unlock, err := p.lock()
+		unlock, err := lockPosition(ctx, p)
 		if err == nil {
 			return unlock, nil
 		}
 		level := slog.LevelError
-		if waited == 0 && errors.Is(err, filelock.ErrLocked) {
+		if waited == 0 && errors.Is(err, ErrPositionLocked) {
 			level = slog.LevelWarn
 		}
 		if waited%time.Hour == 0 {

@@ -38,5 +38,5 @@ func TestAReconcilerThatNewHasNotMadeSaysSo(t *testing.T) {
 
 	canceled, cancel := context.WithCancel(ctx)
 	cancel()
-	r.KeepBooks(canceled, filepath.Join(t.TempDir(), "books.json"), nil) // it only logs
+	r.KeepBooks(canceled, rampbooks.PositionFile(filepath.Join(t.TempDir(), "books.json")), nil) // it only logs
 }

@@ -173,14 +173,15 @@ func TestOneProcessKeepsThePosition(t *testing.T) {
 		began := make(chan struct{})
 		var ended sync.WaitGroup
 		ended.Go(func() {
-			s.KeepBooks(first, position, func(context.Context, *rampbooks.Reconciliation) error {
-				close(began)
-				return nil
-			})
+			s.KeepBooks(first, rampbooks.PositionFile(position),
+				func(context.Context, *rampbooks.Reconciliation) error {
+					close(began)
+					return nil
+				})
 		})
 		<-began
 		_, err := rig.RunCommand(t, s.Office, "reconcile", "-position", position)
-		assert.EqualError(t, err, "another process keeps the books of "+position+": another program uses the file")
+		assert.EqualError(t, err, "another process keeps the books of "+position+": another program uses it")
 
 		var log bytes.Buffer
 		config := rampproof.Config{AnyFailure: true}
@@ -189,10 +190,11 @@ func TestOneProcessKeepsThePosition(t *testing.T) {
 			Logger: slog.New(slog.NewJSONHandler(&log, nil))}))(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended.Go(func() {
-			second.KeepBooks(ctx, position, func(context.Context, *rampbooks.Reconciliation) error {
-				cancel()
-				return nil
-			})
+			second.KeepBooks(ctx, rampbooks.PositionFile(position),
+				func(context.Context, *rampbooks.Reconciliation) error {
+					cancel()
+					return nil
+				})
 		})
 		time.Sleep(59 * time.Minute)
 		end()

@@ -878,7 +878,7 @@ func TestBooksThatStandStillSaySo(t *testing.T) {
 		Now:      rig.Later, Logger: slog.New(slog.NewJSONHandler(&log, nil)),
 	}))(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	logs.KeepBooks(ctx, "", func(context.Context, *rampbooks.Reconciliation) error {
+	logs.KeepBooks(ctx, nil, func(context.Context, *rampbooks.Reconciliation) error {
 		cancel()
 		return nil
 	})

@@ -2,6 +2,7 @@ package rampbooks
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -13,12 +14,12 @@ import (
 // reconcileSince reconciles from a time, or else from a position, until another time, or else now. Whoever
 // gives the time decides what the books of a position are about from now on.
 func (r *Reconciler) reconcileSince(
-	ctx context.Context, p position, s span,
+	ctx context.Context, p PositionStore, s span,
 ) (*Reconciliation, []Line, error) {
 	if err := r.made(); err != nil {
 		return nil, nil, err
 	}
-	last, err := p.read()
+	last, err := readPosition(ctx, p)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -31,8 +32,8 @@ func (r *Reconciler) reconcileSince(
 	}
 	if s.from = last.To; last.To.IsZero() {
 		s.from = r.config.Now().Add(-24 * time.Hour)
-		if p != "" {
-			r.log().WarnContext(ctx, "ramp: the books have no position", "file", string(p), "begin", s.from)
+		if p != nil {
+			r.log().WarnContext(ctx, "ramp: the books have no position", "file", p.String(), "begin", s.from)
 		}
 		return r.reconcile(ctx, s)
 	}
@@ -51,7 +52,7 @@ func (r *Reconciler) reconcileSince(
 			s.from = last.To.Add(-longestSearch)
 		}
 		r.log().ErrorContext(ctx, "ramp: the books are newer than the store",
-			"file", string(p), "position", last.To, "uuid", last.Newest, "begin", s.from)
+			"file", p.String(), "position", last.To, "uuid", last.Newest, "begin", s.from)
 	}
 	return r.reconcile(ctx, s)
 }
@@ -99,15 +100,19 @@ func (r *Reconciler) newest(ctx context.Context, before time.Time) (newest ramp.
 
 // keepPosition stores the end of books that were reported. The
 // position never moves backwards, and never past what no books are about.
-func (r *Reconciler) keepPosition(ctx context.Context, p position, books *Reconciliation) error {
-	read, err := p.read()
+func (r *Reconciler) keepPosition(ctx context.Context, p PositionStore, books *Reconciliation) error {
+	read, err := readPosition(ctx, p)
 	last := read.To
-	if p == "" || err != nil || !last.IsZero() && (books.To.Before(last) || books.From.After(last)) {
+	if p == nil || err != nil || !last.IsZero() && (books.To.Before(last) || books.From.After(last)) {
 		return err // what is between, no books are about
 	}
 	newest, err := r.newest(ctx, books.To)
 	if err != nil {
 		return err
 	}
-	return p.write(booksEnd{books.To, newest.UUID, books.newest, books.waiting, &books.About})
+	text, err := json.Marshal(booksEnd{books.To, newest.UUID, books.newest, books.waiting, &books.About})
+	if err != nil {
+		return err
+	}
+	return p.Write(ctx, append(text, '\n'))
 }

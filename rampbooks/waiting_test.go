@@ -212,10 +212,11 @@ func TestTheBooksLogWhatWaitsUntilItHasEnded(t *testing.T) {
 	books.day()
 	ctx, cancel := context.WithCancel(t.Context())
 	var kept []rampbooks.FindingKind
-	books.orders.KeepBooks(ctx, books.position, func(_ context.Context, b *rampbooks.Reconciliation) error {
-		kept = kindsOf(b)
-		cancel()
-		return nil
-	})
+	books.orders.KeepBooks(ctx, rampbooks.PositionFile(books.position),
+		func(_ context.Context, b *rampbooks.Reconciliation) error {
+			kept = kindsOf(b)
+			cancel()
+			return nil
+		})
 	assert.Equal(t, []rampbooks.FindingKind{rampbooks.WaitsWithEvent}, kept, "five days later")
 }

@@ -216,7 +216,7 @@ func TestAStateFileHasOneService(t *testing.T) {
 	file := openState(t, path)
 	require.NoError(t, file.SetNote("a key", "a value\n"))
 	_, err := ramptest.OpenState(path)
-	require.ErrorContains(t, err, "another program uses the file")
+	require.ErrorContains(t, err, "another program uses it")
 	require.NoError(t, file.Close())
 	note := must.Get(openState(t, path).Note("a key"))(t)
 	assert.Equal(t, "a value\n", note)

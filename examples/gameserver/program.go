@@ -181,7 +181,8 @@ func (p *program) keepBooks(ctx context.Context) error {
 		return err
 	}
 	count := countBooks(p.registry)
-	go reconciler.KeepBooks(ctx, p.books, func(ctx context.Context, books *rampbooks.Reconciliation) error {
+	position := rampbooks.PositionFile(p.books)
+	go reconciler.KeepBooks(ctx, position, func(ctx context.Context, books *rampbooks.Reconciliation) error {
 		err := p.game.keepFindings(ctx, books)
 		if err == nil {
 			count(books)

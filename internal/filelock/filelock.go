@@ -4,4 +4,4 @@ package filelock
 import "errors"
 
 // ErrLocked means that another holder, perhaps in another process, has the lock.
-var ErrLocked = errors.New("another program uses the file")
+var ErrLocked = errors.New("another program uses it")
