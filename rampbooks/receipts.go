@@ -2,6 +2,7 @@ package rampbooks
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -35,11 +36,17 @@ func (c *comparison) checkUnseen(ctx context.Context) error {
 	if len(calls) == 0 {
 		return nil
 	}
-	calls, err := evidence.Ask(ctx, c.chain, calls...)
+	calls, newest, err := evidence.AskWithNewest(ctx, c.chain, calls...)
+	if err == nil {
+		err = evidence.Behind(newest, c.last)
+	}
 	if err != nil {
 		return err
 	}
 	for i := range orders {
+		if err := calls[i].Err; err != nil && !errors.Is(err, ramp.ErrNotFound) {
+			return err
+		}
 		if err := c.checkReceipt(ctx, &orders[i], &receipts[i], calls[i].Err == nil); err != nil {
 			return err
 		}
@@ -54,7 +61,8 @@ func (c *comparison) checkReceipt(ctx context.Context, o *ramp.Order, receipt *r
 	block, err := receipt.BlockNumber.Uint64()
 	switch {
 	case !found, err != nil:
-		c.byAmount.addUndone(o, "there is no such transaction on this chain")
+		c.byAmount.addUndone(o, "the node does not know its transaction: a reorganization removed it, "+
+			"the node has pruned or not indexed it, or it was invented; ask another node first")
 		return nil
 	case block > c.last:
 		c.findings.open++

@@ -583,6 +583,20 @@ func TestANodeThatLagsMakesNoBooks(t *testing.T) {
 	assert.Equal(t, []rampbooks.FindingKind{rampbooks.EventWithoutOrder}, kindsOf(books))
 }
 
+// The machine that is asked for receipts may lag, too: what it does not know is no finding.
+func TestAMachineThatLagsUndoesNoTransaction(t *testing.T) {
+	orders, store, n := rig.NewOfficeOnNode(t, 24*time.Hour, rig.Paid)
+	order := rig.OrderOf(ramp.Mint, 5, rig.Now.Add(-10*time.Minute))
+	store.Keep(t, rig.Ended(order, ramp.OrderSucceeded, common.HexToHash("0xbad"), rig.Now.Add(-8*time.Minute)))
+	n.ReceiptLag = 600
+	from, to := rig.Now.Add(-3*time.Hour), rig.Now.Add(-time.Minute)
+	_, err := orders.Reconcile(t.Context(), from, to)
+	assert.ErrorContains(t, err, "the node is behind: its newest block is of 2026-11-20T11:50:00Z")
+	n.ReceiptLag = 0
+	books := must.Get(orders.Reconcile(t.Context(), from, to))(t)
+	assert.Equal(t, []rampbooks.FindingKind{rampbooks.TransactionUndone}, kindsOf(books))
+}
+
 // Whoever has the validator key cannot hide a mint behind transfers of zero, which cost
 // anybody only gas, or behind dust.
 func TestDustDoesNotHideAStolenMint(t *testing.T) {
@@ -680,7 +694,7 @@ func TestBurnsThatPlayersGaveUpAreCountedOnly(t *testing.T) {
 // A chain on which the token has no contract has no events, and must not look like one
 // without trade.
 func TestTheBooksAreNotOfAChainWithoutTheToken(t *testing.T) {
-	for answer, want := range map[string]string{"0x": "it may be no token contract on this chain",
+	for answer, want := range map[string]string{"0x": "it is no token contract on this chain",
 		"": "execution reverted",
 		hexutil.Encode(common.LeftPadBytes([]byte{6},
 			32)): "Config.Decimals is 18 for token 0x00000000000000000000000000000000000070c3, but its " +

@@ -18,7 +18,9 @@ import (
 // After a reorganization, the transaction of an order is not on the chain any more, or it failed there, and another
 // one may have come in its place. That is one finding: no key has leaked, and nobody is owed anything yet.
 func TestATransactionThatIsUndoneIsOneFinding(t *testing.T) {
-	const gone, failed = "there is no such transaction on this chain", "its transaction failed"
+	const failed = "its transaction failed"
+	const gone = "the node does not know its transaction: a reorganization removed it, the node has pruned or not " +
+		"indexed it, or it was invented; ask another node first"
 	const place = "; what came in its place may be in these events"
 	for name, c := range map[string]struct {
 		failed bool // and not gone

@@ -142,20 +142,15 @@ func (l *Logs) ask(ctx context.Context, to uint64, ranges ...[2]uint64) ([][]ram
 		if err != nil {
 			return nil, err
 		}
-		number, err := newest.Number.Uint64()
-		if err != nil {
-			return nil, err
-		}
-		at := TimeOf(newest.Timestamp)
-		if number >= to {
-			if l.LastTime.IsZero() || at.Before(l.LastTime) {
+		behind := Behind(newest, to)
+		if behind == nil {
+			if at := TimeOf(newest.Timestamp); l.LastTime.IsZero() || at.Before(l.LastTime) {
 				l.LastTime = at
 			}
 			return lists, nil
 		}
-		if try == tries || to-number > usualLag {
-			return nil, fmt.Errorf("ramp: eth_getLogs: the node is behind: its newest block is of %s, "+
-				"number %d, and block %d is asked for", at.Format(time.RFC3339), number, to)
+		if number, _ := newest.Number.Uint64(); try == tries || to-number > usualLag {
+			return nil, fmt.Errorf("ramp: eth_getLogs: %w", behind)
 		}
 		select {
 		case <-time.After(time.Second): // another machine has it already
@@ -167,9 +162,8 @@ func (l *Logs) ask(ctx context.Context, to uint64, ranges ...[2]uint64) ([][]ram
 
 // askOnce also returns the newest block that the node had before and after it listed.
 func (l *Logs) askOnce(ctx context.Context, ranges [][2]uint64) ([][]ramp.Log, *ramp.Block, error) {
-	newest := new(ramp.Block)
 	lists, known := make([][]ramp.Log, len(ranges)), make([][]ramp.Log, len(l.Witnesses))
-	calls := []ramp.BatchCall{Call(newest, "eth_getBlockByNumber", ramp.Latest, false)}
+	var calls []ramp.BatchCall
 	for n, blocks := range ranges {
 		filter := l.Filter
 		filter.FromBlock, filter.ToBlock = ramp.AtBlock(blocks[0]), ramp.AtBlock(blocks[1])
@@ -179,12 +173,12 @@ func (l *Logs) askOnce(ctx context.Context, ranges [][2]uint64) ([][]ramp.Log, *
 		calls = append(calls, Call(&known[n], "eth_getLogs", w.filter()))
 	}
 	// In a batch, a call that the node rejects is not logged as a failure.
-	calls, err := AskEach(ctx, l.Chain, calls...)
+	calls, newest, err := AskWithNewest(ctx, l.Chain, calls...)
 	if err != nil {
 		return nil, nil, err
 	}
 	for n, call := range calls {
-		if isList := 0 < n && n <= len(ranges); call.Err != nil && !isList {
+		if call.Err != nil && n >= len(ranges) { // of a witness
 			return nil, nil, &besideError{call.Err}
 		}
 		err = cmp.Or(err, call.Err)
@@ -199,19 +193,6 @@ func (l *Logs) askOnce(ctx context.Context, ranges [][2]uint64) ([][]ramp.Log, *
 	}
 	for n := range lists {
 		lists[n] = Distinct(lists[n])
-	}
-	if inOneRequest := len(calls) < l.Chain.BatchSize(); inOneRequest { // with the chain ID
-		return lists, newest, nil
-	}
-	after, err := BlockAt(ctx, l.Chain, ramp.Latest)
-	if err == nil && !(after.Number.Present() && newest.Number.Present()) {
-		err = errors.New("ramp: eth_getBlockByNumber: the newest block has no number")
-	}
-	if err != nil {
-		return nil, nil, &besideError{err}
-	}
-	if after.Number.Big().Cmp(newest.Number.Big()) < 0 {
-		newest = after
 	}
 	return lists, newest, nil
 }

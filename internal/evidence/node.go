@@ -51,6 +51,50 @@ type besideError struct{ error }
 
 func (e *besideError) Unwrap() error { return e.error }
 
+// AskWithNewest is [AskEach], and also returns the newest block that the node had before and after it
+// answered. What it does not know may be in a block that only another machine behind its address has.
+func AskWithNewest(
+	ctx context.Context, chain *ramp.RPC, calls ...ramp.BatchCall,
+) ([]ramp.BatchCall, *ramp.Block, error) {
+	newest := new(ramp.Block)
+	all := append([]ramp.BatchCall{Call(newest, "eth_getBlockByNumber", ramp.Latest, false)}, calls...)
+	all, err := AskEach(ctx, chain, all...)
+	if err == nil && all[0].Err != nil {
+		err = &besideError{all[0].Err}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	blocks := []*ramp.Block{newest}
+	if inOneRequest := len(all) < chain.BatchSize(); !inOneRequest { // with the chain ID
+		after, err := BlockAt(ctx, chain, ramp.Latest)
+		if err != nil {
+			return nil, nil, &besideError{err}
+		}
+		blocks = append(blocks, after)
+	}
+	for _, block := range blocks {
+		number, err := block.Number.Uint64()
+		if err != nil {
+			return nil, nil, &besideError{err}
+		}
+		if least, _ := newest.Number.Uint64(); number < least {
+			newest = block
+		}
+	}
+	return all[1:], newest, nil
+}
+
+// Behind returns an error if the newest block of a node is before one that is asked for, or nil.
+func Behind(newest *ramp.Block, to uint64) error {
+	number, err := newest.Number.Uint64()
+	if err != nil || number >= to {
+		return err
+	}
+	return fmt.Errorf("the node is behind: its newest block is of %s, number %d, and block %d is asked for",
+		TimeOf(newest.Timestamp).Format(time.RFC3339), number, to)
+}
+
 // AskAll makes calls, all of which must succeed, and checks the chain with them.
 func AskAll(ctx context.Context, chain *ramp.RPC, calls ...ramp.BatchCall) error {
 	if len(calls) == 0 {

@@ -149,7 +149,8 @@ func (p *Prover) begin(
 			calls[1].Err)
 	case success != nil && calls[2].Err != nil:
 		return fmt.Errorf("ramp: the node does not return transaction %s, by which order %s has ended: "+
-			"use another node: %w", success.TxHash, success.UUID, calls[2].Err)
+			"it has pruned or not indexed it, a reorganization removed it, or its result was invented; "+
+			"ask another node first: %w", success.TxHash, success.UUID, calls[2].Err)
 	case success != nil:
 		if w := WitnessOf(success, known); w != nil {
 			s.Witnesses = []*Witness{w}

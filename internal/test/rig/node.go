@@ -25,14 +25,17 @@ func (n *Node) BlockOf(hash common.Hash) uint64 {
 
 // Node is a node whose chain a test writes. It has one block a second, except while it stood still.
 type Node struct {
-	Begin    time.Time // of block 0
-	Head     uint64
-	halts    []halt // in their order
-	Oldest   uint64 // block that it has kept
-	Behind   uint64 // how many of the newest blocks only another node behind the same address has
-	Sent     []Tx   // in the order of their blocks
-	Widest   uint64 // most blocks in a query of logs, or 0
-	Lag      uint64 // how many of the newest blocks the machine lacks that is asked for logs
+	Begin  time.Time // of block 0
+	Head   uint64
+	halts  []halt // in their order
+	Oldest uint64 // block that it has kept
+	Behind uint64 // how many of the newest blocks only another node behind the same address has
+	Sent   []Tx   // in the order of their blocks
+	Widest uint64 // most blocks in a query of logs, or 0
+	Lag    uint64 // how many of the newest blocks the machine lacks that is asked for logs
+
+	ReceiptLag uint64 // the same of receipts
+
 	MostLogs int    // after how many logs a list ends and does not say so, or 0
 	Decimals string // what the node answers to decimals(), or "" for an error
 	Calls    int    // JSON-RPC calls, each of a batch included
@@ -153,9 +156,11 @@ func (n *Node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		Params []json.RawMessage
 	}
 	_ = json.Unmarshal(body, &calls)
-	if bytes.Contains(body, []byte("eth_getLogs")) {
-		n.Head -= n.Lag
-		defer func() { n.Head += n.Lag }()
+	for method, lag := range map[string]uint64{"eth_getLogs": n.Lag, "eth_getTransactionReceipt": n.ReceiptLag} {
+		if bytes.Contains(body, []byte(method)) {
+			n.Head -= lag
+			defer func() { n.Head += lag }()
+		}
 	}
 	answers := make([]map[string]any, len(calls))
 	for i, call := range calls {
