@@ -42,11 +42,14 @@ func Example() {
 		fmt.Printf("attempt %d: HTTP %d\n", d.Attempt, d.Status)
 	}
 	fmt.Println("gold in the end:", game.gold)
+	// In a test, ramptest.Start(t, config) makes the service, closes it, and fails the test for what this returns.
+	fmt.Println("wrong:", service.Check())
 	// Output:
 	// gold after validate: 900
 	// attempt 1: HTTP 500
 	// attempt 2: HTTP 200
 	// gold in the end: 1000
+	// wrong: <nil>
 }
 
 // purse is a game whose only player has gold.
@@ -56,14 +59,14 @@ type purse struct {
 }
 
 func (*purse) Authenticate(_ context.Context, s ramp.Session) error {
-	if s.Token.Reveal() != "token-1" {
+	if s.ID != "session-1" || s.Token.Reveal() != "token-1" { // both halves
 		return ramp.Reject("INVALID_USER")
 	}
 	return nil
 }
 
 func (p *purse) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
-	return &ramp.Player{Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(p.gold)}}}, nil
+	return &ramp.Player{PlayerID: "alice", Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(p.gold)}}}, nil
 }
 
 // Apply moves the gold of a step, for a store.

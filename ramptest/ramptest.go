@@ -115,7 +115,9 @@ func Start(t testing.TB, config Config) *Service {
 	return s
 }
 
-// New starts a service. Close it when it is no longer needed.
+// New starts a service for a program, or for a test without a [testing.TB]. Call [Service.Check] when the
+// test has done all that it means to, and then [Service.Close]: without Check, nothing is asked like a thief,
+// and no finding fails anything.
 func New(config Config) (*Service, error) {
 	if err := config.check(); err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package ramptest_test
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
@@ -87,4 +89,24 @@ func TestTwoRunsOfOneTestSayTheSame(t *testing.T) {
 	}
 	assert.Equal(t, told[0], told[1])
 	assert.Contains(t, told[0], "00000000  #2")
+}
+
+// A game that goes away between two validate calls about one order may have taken its price.
+func TestNobodySaysThatNothingWasSentIfAnEarlierCallWas(t *testing.T) {
+	var game *httptest.Server
+	c := newCounter(t, reporting, func(c *ramptest.Config) {
+		inner := c.Handler
+		game = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == ramp.PathValidate {
+				_ = game.Listener.Close()
+			}
+			w.Header().Set("Connection", "close")
+			inner.ServeHTTP(w, r)
+		}))
+		t.Cleanup(game.Close)
+		c.Game, c.Handler = game.URL, nil
+	})
+	_, err := c.service.Mint(t.Context(), c.initialize(t), session1, ramp.NewAmount(10), ramptest.ValidateTwice())
+	assert.ErrorContains(t, err, "this call was not sent, but an earlier one about the order was")
+	assert.NotContains(t, err.Error(), "nothing was sent")
 }

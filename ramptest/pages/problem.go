@@ -27,6 +27,8 @@ func (s *site) problemOf(err error, id uuid.UUID) *problem {
 		p.Said = "The order was not placed."
 		if strings.Contains(err.Error(), "nothing was sent") {
 			p.Said += " Nothing was sent, so nothing moved."
+		} else if strings.Contains(err.Error(), "an earlier one about the order was") {
+			p.Said += " An earlier call about it was sent, so the game may have moved assets."
 		}
 		return p
 	case ok:

@@ -159,7 +159,8 @@ func picked(e *control.Event, pick frontend.Pick) bool {
 		hand := e.Fault == fault.ByHand && e.Tone == verdict.Bad
 		return (judged || e.IsPolicy() && pick == frontend.Genuine) &&
 			(e.Fault == "" || e.Outcome == "success" || hand) &&
-			!strings.Contains(e.Outcome, game.ErrUnsent.Error())
+			!strings.Contains(e.Outcome, game.ErrUnsent.Error()) &&
+			!strings.Contains(e.Outcome, game.UnsentLater)
 	default:
 		return true
 	}

@@ -30,6 +30,15 @@ var ErrCanceled = fmt.Errorf("ramptest: the call was canceled before the game an
 // ErrUnsent means that the game's address accepts no connections.
 var ErrUnsent = errors.New("nothing was sent, so nothing moved")
 
+// UnsentLater is [ErrUnsent] for an order about which an earlier call was sent, so the game may have moved
+// assets.
+const UnsentLater = "this call was not sent, but an earlier one about the order was"
+
+type unsentLater struct{}
+
+func (unsentLater) Error() string        { return UnsentLater }
+func (unsentLater) Is(target error) bool { return target == ErrUnsent }
+
 // errNoFailure means that a store did not fail on purpose.
 var errNoFailure = errors.New("ramptest: StoreFails had no effect: the result reached no ramp.Handler " +
 	"with the context of its request")

@@ -266,7 +266,11 @@ func (s *Game) do(caller context.Context, c Call) (*Answer, http.Header, error) 
 			err = &reach.Explained{Cause: err, Text: why}
 		}
 		if unsent {
-			err = fmt.Errorf("%w: %w", ErrUnsent, err)
+			unsent := ErrUnsent
+			if c.Order != nil && c.Order.Reached.Load() {
+				unsent = unsentLater{}
+			}
+			err = fmt.Errorf("%w: %w", unsent, err)
 		}
 		return nil, nil, fmt.Errorf("ramptest: the game%s: %w", how, err)
 	}
