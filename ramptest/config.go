@@ -199,6 +199,10 @@ type Config struct {
 	// its fee. By default it is the one before: 2.5 calls it the quantity to be issued.
 	NetAmounts bool
 
+	// ResultType is the Content-Type of a result, which the interface does not give (6). It defaults to
+	// application/json, and "none" sends none.
+	ResultType string
+
 	// UUIDDigits writes each UUID as 32 hex digits, without hyphens. The interface calls
 	// it a string (2.3, 2.5).
 	UUIDDigits bool
@@ -420,6 +424,7 @@ func (c *Config) emulator() emulator.Config {
 		Mailbox: c.Mailbox, IsUnitTest: c.isUnitTest(),
 		FailureStatus: c.FailureStatus, MaxBody: c.MaxBody, Schedule: c.Schedule, Retry: c.Retry,
 		AcceptExpired: c.AcceptExpired, UUIDDigits: c.UUIDDigits,
+		ResultType: c.ResultType,
 		Rules: trade.Rules{PerOrder: c.PerOrder, NetAmounts: c.NetAmounts, BurnMethod: c.BurnMethod,
 			TokenType: c.TokenType, Decimals: c.Decimals},
 		Wallet: c.Wallet, Digest: c.Digest, Faults: faultForms,

@@ -1,6 +1,7 @@
 package ramptest_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,6 +25,7 @@ import (
 	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/internal/test/ownledger"
 	"github.com/token-ramp/ramp-go/ramptest"
+	"github.com/token-ramp/ramp-go/ramptest/control"
 )
 
 // game approves everything and counts.
@@ -268,6 +270,9 @@ func TestEveryReadingOfTheInterfaceCanBePlayed(t *testing.T) {
 		"a price of a token":   {func(c *ramptest.Config) { c.PerOrder = false }, "10"},
 		"the method burn":      {func(c *ramptest.Config) { c.BurnMethod = ramp.MethodBurn }, "10"},
 		"retries after 5xx":    {func(c *ramptest.Config) { c.Retry = after5xx }, "10"},
+		"a result of no type":  {func(c *ramptest.Config) { c.ResultType = "none" }, "10"},
+		"a result of octets":   {func(c *ramptest.Config) { c.ResultType = "application/octet-stream" }, "10"},
+		"a result of text":     {func(c *ramptest.Config) { c.ResultType = "text/plain" }, "10"},
 		"failures are 200":     {func(c *ramptest.Config) { c.FailureStatus = 200 }, "10"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -284,7 +289,14 @@ func TestEveryReadingOfTheInterfaceCanBePlayed(t *testing.T) {
 			minted, err := c.service.Mint(t.Context(), started.UUID, c.session, ramp.NewAmount(10))
 			require.NoError(t, err)
 			assert.Equal(t, test.stated, minted.Request.Intent.To[0].Amount.String())
-			c.service.Advance(time.Second)
+			sent := c.service.Advance(time.Second)
+			require.Len(t, sent, 1)
+			assert.NoError(t, sent[0].Err)
+			for _, e := range c.service.Events() {
+				if want := cmp.Or(c.config.ResultType, "application/json"); e.Kind == control.KindResult {
+					assert.Equal(t, want, cmp.Or(e.Request.Header.Get("Content-Type"), "none"))
+				}
+			}
 
 			assert.Equal(t, "1008.00", c.holds(t, minted.Request.UserAddress), "8 are left after the fee")
 			started, err = c.client.Initialize(t.Context(), request())

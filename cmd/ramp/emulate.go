@@ -195,6 +195,8 @@ func parseEmulate(flags *call) (*desk, error) {
 	flags.BoolVar(&c.NetAmounts, "net", false,
 		"state the number of tokens of a mint after its fee, not before it")
 	flags.BoolVar(&c.UUIDDigits, "uuid-digits", false, "write a UUID as 32 hex digits, without hyphens")
+	flags.StringVar(&c.ResultType, "result-type", "",
+		"Content-`type` of a result, such as text/plain, or none for no header (default application/json)")
 	flags.IntVar(&c.FailureStatus, "failure-status", 0,
 		"HTTP `status` of a failed initialize call (default the code of its envelope)")
 	if _, err := flags.parse(0, 0); err != nil {

@@ -17,11 +17,12 @@ func httpCases() []Case {
 	ended := func(t *trial) answer { return t.report(t.approve(t.plain()), failure) }
 	return []Case{
 		{ID: "http", alone: true,
-			Fix: "Read the whole body, however it arrives and whatever the parameters of its Content-Type; " +
+			Fix: "Read the whole body, however it arrives and whatever its Content-Type, also where a " +
+				"gateway encodes it in base64; " +
 				"reject one that is incomplete, too large or too deep, and every method but POST.",
-			Inputs: slices.Concat(atValidate.httpInputs(), atResult.httpInputs()),
-			Title: "A validate or result call is answered however HTTP carries it, and an impossible one " +
-				"is rejected, moves nothing and stops nothing."},
+			Inputs: slices.Concat(atValidate.httpInputs(), atResult.httpInputs(), assetsTypes()),
+			Title: "A call is answered however HTTP carries it, and whatever its Content-Type is; an " +
+				"impossible one is rejected, moves nothing and stops nothing."},
 		{ID: "content-type",
 			Fix:   "Set Content-Type to application/json on every answer, including rejections.",
 			Title: "The Content-Type of an answer is application/json.",
@@ -87,7 +88,30 @@ func (e endpoint) httpInputs() []Input {
 		})
 	}
 	whose := "a " + string(e) + " call "
-	return prefixed(string(e)+"-", rows[func(*trial)]{Should: {
+	of := func(types ...string) func(*trial) {
+		return answers(func(t *trial, c call) answer {
+			delete(c.header, "Content-Type")
+			if len(types) > 0 {
+				c.header["Content-Type"] = types
+			}
+			return t.deliver(c)
+		})
+	}
+	// The interface gives the Content-Type of a validate call (4.3), and not that of a result (6).
+	level := Should
+	if e == atResult {
+		level = Must
+	}
+	var typed []Input
+	for _, in := range (rows[func(*trial)]{level: {
+		{"type-none", whose + "without a Content-Type", of()},
+		{"type-octets", whose + "of application/octet-stream", of("application/octet-stream")},
+		{"type-text", whose + "of text/plain", of("text/plain; charset=utf-8")},
+	}}).inputs(func(t *trial, run func(*trial)) { run(t) }) {
+		in.mild = e == atValidate
+		typed = append(typed, in)
+	}
+	return slices.Concat(prefixed(string(e)+"-", typed), prefixed(string(e)+"-", rows[func(*trial)]{Should: {
 		{"method", whose + "with the method GET", func(t *trial) {
 			e.rejects(t, func(v valid) answer {
 				c := v.call(v.body.bytes())
@@ -119,7 +143,18 @@ func (e endpoint) httpInputs() []Input {
 			}
 			return t.deliver(c)
 		})},
-	}}.inputs(func(t *trial, run func(*trial)) { run(t) }))
+	}}.inputs(func(t *trial, run func(*trial)) { run(t) })))
+}
+
+// assetsTypes are assets calls of other types: they have no body, so their type says nothing.
+func assetsTypes() []Input {
+	return mild(rows[[]string]{Should: {
+		{"assets-type-none", "an assets call without a Content-Type", nil},
+		{"assets-type-octets", "an assets call of application/octet-stream", []string{"application/octet-stream"}},
+		{"assets-type-text", "an assets call of text/plain", []string{"text/plain; charset=utf-8"}},
+	}}.inputs(func(t *trial, types []string) {
+		t.strict(t.assets(t.player, setHeader("Content-Type", types...)))
+	})...)
 }
 
 // readable turns a closed connection into a rejection, because a server may hang up on a

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -36,10 +37,12 @@ func turns(path, from, to string) mutant {
 	})
 }
 
+func typeOf(r *http.Request) string { return r.Header.Get("Content-Type") }
+
 func httpMutants() map[string]mutant {
 	m := map[string]mutant{"handler": breaks(503)}
-	for path, name := range map[string]string{ramp.PathValidate: "http/validate-", ramp.PathResult: "http/result-"} {
-		m[name+"method"] = turns(path, http.MethodGet, http.MethodPost)
+	for path, name := range map[string]string{ramp.PathValidate: "http/validate-", ramp.PathResult: "http/result-",
+		ramp.PathAssets: "http/assets-"} {
 		picky := func(reject func(r *http.Request) bool) mutant {
 			return mutant{wrap: func(_ *studio, next http.Handler) http.Handler {
 				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -51,8 +54,16 @@ func httpMutants() map[string]mutant {
 				})
 			}}
 		}
-		m[name+
-			"charset"] = picky(func(r *http.Request) bool { return r.Header.Get("Content-Type") != "application/json" })
+		m[name+"type-none"] = picky(func(r *http.Request) bool { return typeOf(r) == "" })
+		m[name+"type-octets"] = picky(func(r *http.Request) bool { return typeOf(r) == "application/octet-stream" })
+		m[name+"type-text"] = picky(func(r *http.Request) bool { return strings.HasPrefix(typeOf(r), "text/plain") })
+		if path == ramp.PathAssets {
+			continue
+		}
+		m[name+"method"] = turns(path, http.MethodGet, http.MethodPost)
+		m[name+"charset"] = picky(func(r *http.Request) bool {
+			return strings.HasPrefix(typeOf(r), "application/json") && typeOf(r) != "application/json"
+		})
 		m[name+"chunked"] = picky(func(r *http.Request) bool { return r.ContentLength < 0 })
 		m[name+"slow"] = mutant{wrap: func(_ *studio, next http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

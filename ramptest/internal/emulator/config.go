@@ -61,6 +61,7 @@ type Config struct {
 
 	AcceptExpired bool
 	UUIDDigits    bool
+	ResultType    string
 	Rules         trade.Rules
 	Wallet        func(ramp.Session) *ramp.Signer
 	Digest        func(*ramp.ValidateRequest) ramp.Digest

@@ -102,6 +102,7 @@ func (s *Service) wire() {
 	s.Game = game.New(game.Config{
 		Key: c.Key, AssetsPath: c.AssetsPath, ValidatePath: c.ValidatePath, ResultPath: c.ResultPath,
 		Timeout: c.Timeout, MaxBody: c.MaxBody, Retry: c.Retry, Mailbox: c.Mailbox, UUIDDigits: c.UUIDDigits,
+		ResultType:   c.ResultType,
 		Regenerating: c.Regenerating, Audited: c.Mode != Off, NoThief: c.NoThief,
 		MaxGuests: guests,
 		Now:       s.Clock.Now, Pass: s.Clock.Pass, Secrets: s.secrets, Record: s.History.Exchange,

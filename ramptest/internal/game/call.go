@@ -33,7 +33,8 @@ type Call struct {
 	hmac    string // of the body; none for an assets call
 	Body    []byte
 
-	anonymous bool // it has no session
+	anonymous bool   // it has no session
+	media     string // its Content-Type; "" is application/json, and NoType is none
 
 	Fault    string        // the scripted fault, for the record
 	forged   bool          // the game must reject it, even by not answering
@@ -51,6 +52,9 @@ type Call struct {
 	failure *rollback.Failure // of the game's store, on purpose; nil if there is none
 }
 
+// NoType is the media type of a call that says none.
+const NoType = "none"
+
 // settings name the path of each endpoint, in a test and in the command.
 var settings = map[control.Kind]string{
 	control.KindAssets:   "AssetsPath of ramptest.Config, or -assets of ramp emulate",
@@ -67,6 +71,12 @@ func (c *Call) header() (header http.Header) {
 		header = gamecall.AssetsHeader(c.session)
 	default:
 		header = gamecall.Header(c.session)
+	}
+	if c.media != "" {
+		header["Content-Type"] = []string{c.media}
+	}
+	if c.media == NoType {
+		delete(header, "Content-Type")
 	}
 	if c.hmac != "" {
 		header[gamecall.Signature] = []string{c.hmac}

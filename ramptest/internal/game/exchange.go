@@ -35,7 +35,7 @@ func (s *Game) Play(ctx context.Context, c Call, script fault.Call,
 	judge func(*Answer) error) (*Answer, error) {
 	c.id, c.session, c.method, c.path = c.Order.UUID, c.Order.Session, http.MethodPost, s.config.ValidatePath
 	if c.Kind == control.KindResult {
-		c.path = s.config.ResultPath
+		c.path, c.media = s.config.ResultPath, s.config.ResultType
 	}
 	if script.Unknown {
 		c.Body = withUnknownFields(c.Body)

@@ -29,6 +29,7 @@ type Config struct {
 	Retry                                func(status int) bool // whether a result is sent again
 	Mailbox                              func(ramp.Session) []ramp.Asset
 	UUIDDigits                           bool     // UUIDs are written without hyphens
+	ResultType                           string   // the Content-Type of a result; "" is that of the others
 	Regenerating                         []string // assets that move by themselves
 	Audited                              bool     // what the player owns is read before each call
 	NoThief                              bool     // nobody asks like a thief

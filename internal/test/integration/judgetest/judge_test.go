@@ -133,7 +133,8 @@ func ramped(t *testing.T, url string, flags ...string) (out, errs string, exit i
 	judge := exec.CommandContext(t.Context(), command, append([]string{"check", "-url", url, "-login", "/login",
 		"-key-encoding", "text", "-validator", signer.Address().Hex(), "-project", "project-1"}, flags...)...)
 	var waived []string // what the server, or the test, does not offer
-	for flag, cases := range map[string]string{"-token": "terms|/.*-(contract|rate)$", "-restart": "^restart$", "-login=": "^result-late$"} {
+	for flag, cases := range map[string]string{"-token": "terms|/.*-(contract|rate)$", "-restart": "^restart$",
+		"-login=": "^result-late$"} {
 		if slices.Contains(flags, flag) == (flag == "-login=") {
 			waived = append(waived, cases)
 		}
