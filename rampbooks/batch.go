@@ -27,11 +27,11 @@ func (r *Reconciler) BatchOf(ctx context.Context, transaction common.Hash) (orde
 	return orders, err
 }
 
-// KeepBatch stores in [Config].Journal that an order ends by a transaction which has ended other orders before.
-// earlier are those that BatchOf has returned. If the journal has another one by now, KeepBatch fails: of two
-// persons who add an order at the same moment, only one does. Finish of support.Orders calls it before it ends
-// the order, so a crash between leaves the entry; then earlier has the order, and nothing is stored again. Who and
-// why are stored, too, and must not name the player.
+// KeepBatch stores in [Config].Journal that an order ends by a transaction which has ended other orders
+// before. earlier are those that BatchOf has returned. If the journal has another one by now, KeepBatch
+// fails: of two persons who add an order at the same moment, only one does. Finish of support.Orders calls it
+// before it ends the order, so a crash between leaves the entry; then earlier has the order, and nothing is
+// stored again. Who and why are stored, too, and must not name the player.
 func (r *Reconciler) KeepBatch(
 	ctx context.Context, transaction common.Hash, earlier []uuid.UUID, order uuid.UUID, who, reason string,
 ) error {

@@ -73,7 +73,8 @@ type undone struct {
 	why   string
 }
 
-// addUndone lets the events that fit an order belong to it: one may have come in the place of its transaction.
+// addUndone lets the events that fit an order belong to it: one may have come in the place of its
+// transaction.
 func (m *amountMatcher) addUndone(o *ramp.Order, why string) {
 	if o.State == ramp.OrderSucceeded {
 		m.undone[o.UUID] = undone{*o, why}
@@ -211,8 +212,8 @@ func (m *amountMatcher) whyWithoutEvent(o *ramp.Order) string {
 		if other.SessionID != o.SessionID {
 			whose = "another session"
 		}
-		return fmt.Sprintf("no event of its user fits but that of transaction %s, which has ended order %s of %s",
-			other.TxHash, other.UUID, whose)
+		return fmt.Sprintf("no event of its user fits but that of transaction %s, which has ended "+
+			"order %s of %s", other.TxHash, other.UUID, whose)
 	}
 	e, found := m.tooEarly[o.UUID]
 	if !found {

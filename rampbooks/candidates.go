@@ -54,8 +54,8 @@ func (c *comparison) matchUnclaimed(ctx context.Context) error {
 	return nil
 }
 
-// addRest adds the candidates of what a transaction has moved for other orders than the one that it ended, and
-// reports true, if each of these events fits an order.
+// addRest adds the candidates of what a transaction has moved for other orders than the one that it ended,
+// and reports true, if each of these events fits an order.
 func (c *comparison) addRest(ctx context.Context, rest []ChainEvent) (bool, error) {
 	kept, err := c.keptOrder(ctx, rest[0].TxHash)
 	if err != nil {

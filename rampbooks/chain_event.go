@@ -73,8 +73,8 @@ func shareOf(o *catalog.Order, e *ChainEvent) *big.Int {
 	return nil
 }
 
-// splitBatch returns the transfer that is an order's own, and the other events of its transaction, if the order's
-// user has moved more in it than the order is about: it may have settled several orders of this user.
+// splitBatch returns the transfer that is an order's own, and the other events of its transaction, if the
+// order's user has moved more in it than the order is about: it may have settled several orders of this user.
 func splitBatch(o *catalog.Order, events []ChainEvent) (own *ChainEvent, rest []ChainEvent, ok bool) {
 	fits := func(e *ChainEvent) int {
 		return slices.IndexFunc(e.parts, func(part *big.Int) bool { return o.Fits(part, e.pieces) })

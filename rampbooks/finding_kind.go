@@ -9,14 +9,14 @@ const (
 	// the token, the order was deleted, or the clocks of a server and the chain differed: see docs/books.md.
 	EventWithoutOrder FindingKind = "event_without_order"
 
-	// An order succeeded, but its event does not exist: its transaction moved none of its tokens, or its result
-	// named none. The result was invented, or is of another token.
+	// An order succeeded, but its event does not exist: its transaction moved none of its tokens, or its
+	// result named none. The result was invented, or is of another token.
 	OrderWithoutEvent FindingKind = "order_without_event"
 
-	// An order succeeded by a transaction that is not on this chain, or that failed: a reorganization has undone
-	// it, the node does not have it, or the result was invented. The events that may have come in its place, and
-	// the other orders that they fit, are in the same finding. docs/on-call.md says what to do, and when the
-	// player of a mint is owed the assets.
+	// An order succeeded by a transaction that is not on this chain, or that failed: a reorganization has
+	// undone it, the node does not have it, or the result was invented. The events that may have come in its
+	// place, and the other orders that they fit, are in the same finding. docs/on-call.md says what to do,
+	// and when the player of a mint is owed the assets.
 	TransactionUndone FindingKind = "transaction_undone"
 
 	// An order failed or was abandoned, but its event exists. A mint was given back and
@@ -29,9 +29,9 @@ const (
 	WaitsWithEvent FindingKind = "waits_with_event"
 
 	// An order has waited for 13 hours, and it has no event. Abandon it, as docs/on-call.md says. If an event
-	// fits it that has ended another order of the same wallet, this one follows in Orders: whoever has the HMAC
-	// key may have reported a burn as their own.
-	// It is a finding only of the period in which its 13 hours ended. Later periods only count it.
+	// fits it that has ended another order of the same wallet, this one follows in Orders: whoever has the
+	// HMAC key may have reported a burn as their own. It is a finding only of the period in which its 13
+	// hours ended. Later periods only count it.
 	WaitsWithoutEvent FindingKind = "waits_without_event"
 
 	// The event of an order has another amount, user, token, direction or time. If the event would also
@@ -52,8 +52,8 @@ const (
 
 // FindingKinds are all kinds.
 func FindingKinds() []FindingKind {
-	return []FindingKind{EventWithoutOrder, OrderWithoutEvent, TransactionUndone, EndedOtherwise, WaitsWithEvent,
-		WaitsWithoutEvent, Differs, Ambiguous, SharedTransaction, NotCompared}
+	return []FindingKind{EventWithoutOrder, OrderWithoutEvent, TransactionUndone, EndedOtherwise,
+		WaitsWithEvent, WaitsWithoutEvent, Differs, Ambiguous, SharedTransaction, NotCompared}
 }
 
 // The ways in which an order and an event belong together.

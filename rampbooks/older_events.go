@@ -56,7 +56,8 @@ func (c *comparison) keptOlder(ctx context.Context, orders []ramp.Order) ([][]Ch
 	var calls []ramp.BatchCall
 	for i := range orders {
 		hash, kept := c.findings.journal.transactionOf[orders[i].UUID]
-		if kept && c.isOld(&orders[i]) && !common.IsHexAddress(orders[i].UserAddress) { // olderOf reads the others
+		// olderOf reads those of the others.
+		if kept && c.isOld(&orders[i]) && !common.IsHexAddress(orders[i].UserAddress) {
 			receipts = append(receipts, new(ramp.Receipt))
 			calls = append(calls, evidence.Call(receipts[len(receipts)-1], "eth_getTransactionReceipt", hash))
 		}

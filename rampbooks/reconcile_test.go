@@ -159,7 +159,7 @@ func TestReconcileFindsExactlyWhatIsWrong(t *testing.T) {
 					stored.FinishedAt.Add(50*time.Minute)
 			})
 		}, rampbooks.Differs, rampbooks.ByTransaction,
-			"the transaction is 50m0s older than the order, unless the clock of the server was ahead, or that of the chain was behind"},
+			"the transaction is 50m0s older than the order, unless " + evidence.ClocksDiffer},
 		"two mints were given back by one transaction that failed": {func(t *testing.T, s *rig.Shop) {
 			second, first := s.Place(t, s.Service.Mint, 2, ramptest.StaysPending()),
 				s.Place(t, s.Service.Mint, 2, ramptest.TransactionFails())

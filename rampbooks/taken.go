@@ -16,8 +16,8 @@ import (
 // maxTaken is how many transactions are read for one order that waits.
 const maxTaken = 10
 
-// findTaken looks for the orders that have ended by an event which fits an order that waits without one: the event
-// may be its own, and the other one ended wrongly.
+// findTaken looks for the orders that have ended by an event which fits an order that waits without one: the
+// event may be its own, and the other one ended wrongly.
 func (c *comparison) findTaken(ctx context.Context, waiting []ramp.Order) error {
 	hasEvent := map[uuid.UUID]bool{}
 	for _, e := range c.byAmount.candidates {

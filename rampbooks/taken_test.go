@@ -34,8 +34,8 @@ func TestAnOrderThatWaitsNamesTheOneThatHasItsTransaction(t *testing.T) {
 			at := rig.HoursAgo(20)
 			victim, forged := rig.OrderOf(ramp.Burn, 5, at), rig.OrderOf(ramp.Burn, c.tokens, at.Add(c.at))
 			forged.SessionID, forged.UserAddress = c.session, c.user
-			hash := n.Send(at.Add(c.at), rig.Tx{From: rig.Player, Payer: rig.Payer, To: rig.Vault, Transfers: []ramp.Transfer{
-				rig.Moved(common.HexToAddress(c.user), common.Address{}, 100*c.tokens)}})
+			hash := n.Send(at.Add(c.at), rig.Tx{From: rig.Player, Payer: rig.Payer, To: rig.Vault,
+				Transfers: []ramp.Transfer{rig.Moved(common.HexToAddress(c.user), common.Address{}, 100*c.tokens)}})
 			store.Keep(t, victim, rig.Ended(forged, ramp.OrderSucceeded, hash, at.Add(c.at+time.Minute)))
 			books := must.Get(orders.Reconcile(t.Context(), rig.HoursAgo(60), time.Time{}))(t)
 			require.Equal(t, []rampbooks.FindingKind{rampbooks.WaitsWithoutEvent}, kindsOf(books))

@@ -149,7 +149,8 @@ func New(c Config) (*Proof, error) {
 		"is required, unless AnyFailure is set: every failed mint would wait for a person")
 	for _, token := range slices.SortedFunc(maps.Keys(c.MintFeeBps), common.Address.Cmp) {
 		bps := c.MintFeeBps[token]
-		demand(bps >= -1 && bps < 10_000, "Config.MintFeeBps", fmt.Sprintf("must be -1 to 9999 for %s", token))
+		demand(bps >= -1 && bps < 10_000, "Config.MintFeeBps",
+			fmt.Sprintf("must be -1 to 9999 for %s", token))
 	}
 	for _, payer := range c.Payers {
 		demand(!isReserved(payer), "Config.Payers", fmt.Sprintf("has %s, whose key nobody can have", payer))

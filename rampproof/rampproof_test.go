@@ -55,7 +55,8 @@ func TestAProofThatCannotWorkIsNotMade(t *testing.T) {
 
 // What a proof was made of does not change with the slices of its maker.
 func TestAProofKeepsItsConfig(t *testing.T) {
-	payers, decimals, fees := []common.Address{payer}, map[common.Address]int{payer: 1}, map[common.Address]int{payer: 2}
+	payers, decimals := []common.Address{payer}, map[common.Address]int{payer: 1}
+	fees := map[common.Address]int{payer: 2}
 	proof := must.Get(rampproof.New(rampproof.Config{Network: ramp.Testnet, Chain: new(chain).client(t),
 		Payers: payers, Contracts: payers, Decimals: decimals, MintFeeBps: fees}))(t)
 	payers[0], decimals[payer], fees[payer] = common.Address{}, 2, 3

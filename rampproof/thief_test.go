@@ -74,6 +74,7 @@ func (v *vault) Apply(_ context.Context, step ramp.Step) error {
 
 // heist is a game with an honest player and a thief, who has the HMAC key.
 type heist struct {
+	config  ramp.HandlerConfig
 	t       *testing.T
 	service *ramptest.Service
 	client  *ramp.Client
@@ -96,6 +97,7 @@ func newHeist(t *testing.T, s setting) *heist {
 	config := ramp.HandlerConfig{Terms: anyTerms, Players: noPlayers{}, Store: &ramp.MemoryStore{Apply: h.vault.Apply},
 		Key: testKey(t), Signer: testSigner(t), Now: h.service.Now, Logger: quiet}
 	s.set(h, &config)
+	h.config = config
 	h.handler = must.Get(ramp.NewHandler(config))(t)
 	h.vault.gold["honest"], h.vault.gold["thief"] = 1000, 1000
 	h.service.SetHandler(h.handler)
@@ -108,8 +110,8 @@ func newHeist(t *testing.T, s setting) *heist {
 func (h *heist) proof(change ...func(*rampproof.Config)) *rampproof.Proof {
 	config := rampproof.Config{Chain: h.chain,
 		Payers: []common.Address{h.service.Payer()}, Contracts: []common.Address{proofToken, rampBridge},
-		Decimals: map[common.Address]int{proofToken: 18}, Network: ramp.Testnet, MintFeeBps: map[common.Address]int{proofToken: 100},
-		Logger: quiet}
+		Decimals: map[common.Address]int{proofToken: 18}, Network: ramp.Testnet,
+		MintFeeBps: map[common.Address]int{proofToken: 100}, Logger: quiet}
 	for _, c := range change {
 		c(&config)
 	}
@@ -426,7 +428,8 @@ func thefts() map[string]theft {
 		called   = "a burn of the smallest unit of a token that the order calls an NFT, " +
 			"or of an NFT whose ID is read as an amount"
 		unpaid = "the same, with a failed transaction that the ramp did not pay for"
-		second = "a second order, with a transaction that ended another"
+		second = "a second order, with a transaction that ended another in the same database"
+		apart  = "the same, in another database that sells the same token"
 
 		tiny    = "the same, after the thief has ended a forged order of next to nothing by that mint"
 		early   = "the same, before the mint is in a block"
@@ -551,6 +554,13 @@ func thefts() map[string]theft {
 		}},
 		"two burns": {second, -100, func(h *heist) {
 			genuine := h.order(h.service.Burn, "thief")
+			h.claims(h.wallet("thief"), genuine.TxHash)
+		}},
+		"two databases": {apart, 0, func(h *heist) {
+			genuine := h.order(h.service.Burn, "thief")
+			h.vault.gold["thief"] -= 100 // which is right
+			h.config.Store = &ramp.MemoryStore{Apply: h.vault.Apply}
+			h.handler = must.Get(ramp.NewHandler(h.config))(h.t)
 			h.claims(h.wallet("thief"), genuine.TxHash)
 		}},
 		"another session of the thief's": {second, 0, func(h *heist) {

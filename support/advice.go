@@ -81,16 +81,17 @@ func Advise(r *Report, now time.Time) Advice {
 	}
 	if c := first(older); c != nil {
 		return next(NextCompareClocks, c, "The transaction is older than the order: "+evidence.ClocksDiffer+
-			". Compare both with the time, and set that of the server if it is wrong. Finish the order against the evidence only if the service says that the transaction is "+
+			". Compare both with the time, and set that of the server if it is wrong. "+
+			"Finish the order against the evidence only if the service says that the transaction is "+
 			"its own.")
 	}
 	if c := first(func(c *Candidate) bool { return c.Batch && c.Unproven == "" }); c != nil {
 		if len(c.AlsoProves) > 0 {
-			return next(NextAskService, c, "This transaction settles several orders, and more wait than it covers. "+
-				"Ask whether it is this order's, and finish the order with it as a batch.")
+			return next(NextAskService, c, "This transaction settles several orders, and more wait than it "+
+				"covers. Ask whether it is this order's, and finish the order with it as a batch.")
 		}
-		return next(NextBatch, c, fmt.Sprintf("This transaction has ended order %s, and moved enough for both: "+
-			"it settles several orders. Finish this one with it, too, as a batch.", c.EndedOther))
+		return next(NextBatch, c, fmt.Sprintf("This transaction has ended order %s, and moved enough for "+
+			"both: it settles several orders. Finish this one with it, too, as a batch.", c.EndedOther))
 	}
 	if c := first(func(c *Candidate) bool { return c.EndedOther != nil && !c.Batch }); c != nil {
 		return next(NextOtherOrder, c, fmt.Sprintf("This transaction has ended order %s. "+

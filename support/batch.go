@@ -12,9 +12,9 @@ import (
 	"github.com/token-ramp/ramp-go/internal/invalid"
 )
 
-// batchOf returns the orders besides one that have ended by a transaction: the one that stores it, and then those
-// that Books have added. whole is false if one of these cannot be read, so that nobody knows what it has left of
-// what the transaction moved.
+// batchOf returns the orders besides one that have ended by a transaction: the one that stores it, and then
+// those that Books have added. whole is false if one of these cannot be read, so that nobody knows what it
+// has left of what the transaction moved.
 func (o *Orders) batchOf(
 	ctx context.Context, order, stored *ramp.Order, added []uuid.UUID,
 ) (ended []*ramp.Order, whole bool, err error) {
@@ -36,7 +36,8 @@ func (o *Orders) batchOf(
 	return ended, whole, nil
 }
 
-// joinBatch lets an order end by a transaction that has ended other orders, if what it moved covers all of them.
+// joinBatch lets an order end by a transaction that has ended other orders, if what it moved covers all of
+// them.
 func (o *Orders) joinBatch(ctx context.Context, order *ramp.Order, result *ramp.Result, d Decision) error {
 	if order.State != ramp.OrderAccepted {
 		return nil
@@ -50,8 +51,8 @@ func (o *Orders) joinBatch(ctx context.Context, order *ramp.Order, result *ramp.
 		return err
 	}
 	if stored == nil || stored.State != result.Outcome() {
-		return fmt.Errorf("ramp: order %s: transaction %s has ended no other order with this outcome: finish the "+
-			"order without Batch", order.UUID, transaction)
+		return fmt.Errorf("ramp: order %s: transaction %s has ended no other order with this outcome: "+
+			"finish the order without Batch", order.UUID, transaction)
 	}
 	added, err := o.config.Books.BatchOf(ctx, transaction)
 	if err != nil {
@@ -62,8 +63,8 @@ func (o *Orders) joinBatch(ctx context.Context, order *ramp.Order, result *ramp.
 		return err
 	}
 	if !whole {
-		return fmt.Errorf("ramp: order %s: another order that has ended by transaction %s cannot be read, so nobody "+
-			"knows whether it covers this one: look at it, and settle this one in another way",
+		return fmt.Errorf("ramp: order %s: another order that has ended by transaction %s cannot be read, "+
+			"so nobody knows whether it covers this one: look at it, and settle this one in another way",
 			order.UUID, transaction)
 	}
 	if err := o.prover.Covers(order, ended, &result.Receipt); err != nil {

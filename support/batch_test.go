@@ -38,7 +38,10 @@ func newBatch(t *testing.T, d ramp.Direction, tokens []int64, tx rig.Tx) *batch 
 	t.Helper()
 	b := &batch{node: &rig.Node{Begin: rig.Now.Add(-365 * 24 * time.Hour), Head: 365 * 24 * 3600,
 		Decimals: "0x0000000000000000000000000000000000000000000000000000000000000012"}}
-	b.store = rig.NewStore(t, func(_ context.Context, step ramp.Step) error { b.moved = append(b.moved, step); return nil })
+	b.store = rig.NewStore(t, func(_ context.Context, step ramp.Step) error {
+		b.moved = append(b.moved, step)
+		return nil
+	})
 	b.clock = rig.Now
 	b.Office, _ = rig.WithJournal(t, b.store, b.node, &b.clock)
 	at := rig.Now.Add(-14 * time.Hour)
@@ -219,7 +222,8 @@ func TestTheBooksKnowABatch(t *testing.T) {
 				assert.Empty(t, books.Findings)
 				at := slices.IndexFunc(books.Totals, func(t rampbooks.Total) bool { return t.Direction == c.direction })
 				require.GreaterOrEqual(t, at, 0)
-				assert.Equal(t, moved+" 0", books.Totals[at].Moved.String()+" "+books.Totals[at].Unmatched.String(), since)
+				total := &books.Totals[at]
+				assert.Equal(t, moved+" 0", total.Moved.String()+" "+total.Unmatched.String(), since)
 			}
 		})
 	}

@@ -172,7 +172,8 @@ func objectionToOther(order, other *ramp.Order) string {
 	if other.SessionID == order.SessionID || !strings.EqualFold(other.UserAddress, order.UserAddress) {
 		return ""
 	}
-	return fmt.Sprintf("it has ended order %s, which names the same wallet and is of another session", other.UUID)
+	return fmt.Sprintf("it has ended order %s, which names the same wallet and is of another session",
+		other.UUID)
 }
 
 // endedRightly reports whether a transaction is that of another order: it proves its end, moved nothing more

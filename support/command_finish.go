@@ -21,7 +21,8 @@ func newFinish(flags *flag.FlagSet) action {
 	flags.Func("tx", "`hash` of the transaction that the order has ended with; required for one UUID",
 		func(text string) error { return transaction.UnmarshalText([]byte(text)) })
 	flags.BoolVar(&d.Batch, "batch", false,
-		"although the transaction has ended another order: it settles several, and moved enough for all of them")
+		"although the transaction has ended another order: it settles several, and moved enough for "+
+			"all of them")
 	fitting := flags.Bool("fitting", false,
 		"list the orders that fit one transaction and no other; takes no UUID")
 	m := newMany(flags)

@@ -41,9 +41,9 @@ type Report struct {
 
 	// ChainHours is in how many of the hours since the order was accepted the chain has made a block, up to
 	// 13. While a chain stands still, the order's transaction may wait with it, so [Orders.Abandon] needs 13.
-	// It is also counted for a mint that has succeeded by a transaction that the chain does not have. It is nil
-	// if nobody counted: the order has ended otherwise or is younger, something else speaks against an abandon, or
-	// [Config].NoEmptyBlocks is set.
+	// It is also counted for a mint that has succeeded by a transaction that the chain does not have. It is
+	// nil if nobody counted: the order has ended otherwise or is younger, something else speaks against an
+	// abandon, or [Config].NoEmptyBlocks is set.
 	ChainHours *int `json:"chain_hours,omitempty"`
 
 	// Decimals are those of the order's tokens, as far as they are known, for the amounts in Text.
@@ -60,8 +60,9 @@ func (r *Report) stoodStill() string {
 	if r.ChainHours == nil || *r.ChainHours >= evidence.MaxDelayHours {
 		return ""
 	}
-	return fmt.Sprintf("the chain has made blocks in only %d of the hours since the order was accepted, and its "+
-		"transaction may have waited with the chain: %d are needed", *r.ChainHours, evidence.MaxDelayHours)
+	return fmt.Sprintf("the chain has made blocks in only %d of the hours since the order was accepted, "+
+		"and its transaction may have waited with the chain: %d are needed",
+		*r.ChainHours, evidence.MaxDelayHours)
 }
 
 // Candidate is a transaction that may be the order's own.
@@ -127,7 +128,7 @@ const (
 	NextWait          NextStep = "wait"           // its result can still come
 	NextCorrect       NextStep = "correct"        // its end is refused: correct the cause
 	NextFinish        NextStep = "finish"         // with Tx
-	NextBatch         NextStep = "batch"          // finish it with Tx and [Decision].Batch: it settles several orders
+	NextBatch         NextStep = "batch"          // finish it with Tx and Batch: Tx settles several orders
 	NextAbandon       NextStep = "abandon"        // after the service has said that no result will come
 	NextAskService    NextStep = "ask_service"    // which transaction is the order's
 	NextAskNode       NextStep = "ask_node"       // another one, because this one does not know all

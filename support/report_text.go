@@ -38,8 +38,8 @@ func (r *Report) Text() (text string) {
 		fmt.Fprintf(out, "          there may be others: %s\n", console.Quote(r.Incomplete))
 	}
 	if r.ChainHours != nil {
-		fmt.Fprintf(out, "          hours since the order in which the chain made a block: %d, and an abandon "+
-			"needs %d\n", *r.ChainHours, evidence.MaxDelayHours)
+		fmt.Fprintf(out, "          hours since the order in which the chain made a block: %d, and an "+
+			"abandon needs %d\n", *r.ChainHours, evidence.MaxDelayHours)
 	}
 	if r.Dust > 0 {
 		fmt.Fprintf(out, "          not listed, because they moved less than a hundredth of its amount: %d\n",

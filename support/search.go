@@ -79,13 +79,14 @@ func (o *Orders) search(ctx context.Context, report *Report) error {
 	return o.countHours(ctx, report, newest)
 }
 
-// countHours counts [Report].ChainHours, if nothing else speaks against an abandon: it costs calls. It also counts
-// those of a mint that has succeeded by a transaction which the chain does not have.
+// countHours counts [Report].ChainHours, if nothing else speaks against an abandon: it costs calls. It also
+// counts those of a mint that has succeeded by a transaction which the chain does not have.
 func (o *Orders) countHours(ctx context.Context, report *Report, newest *ramp.Block) error {
 	order := &report.Order
 	speaks := func(c Candidate) bool { return c.Objection != "" }
 	undone := order.Direction == ramp.Mint && order.State == ramp.OrderSucceeded && order.TxHash != ""
-	if order.State != ramp.OrderAccepted && !undone || o.config.Now().Before(order.AcceptedAt.Add(maxDelay)) ||
+	if order.State != ramp.OrderAccepted && !undone ||
+		o.config.Now().Before(order.AcceptedAt.Add(maxDelay)) ||
 		report.Incomplete != "" || slices.ContainsFunc(report.Candidates, speaks) || o.config.NoEmptyBlocks {
 		return nil
 	}

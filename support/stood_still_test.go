@@ -71,7 +71,8 @@ func witnessIn(t *testing.T, store *rig.Store, n *rig.Node, d ramp.Direction, at
 	}
 	o := rig.OrderOf(d, 1, at.Add(-time.Minute))
 	o.UserAddress, o.SessionID = rig.Stranger.Hex(), "session-2"
-	hash := n.Send(at, rig.Tx{From: rig.Stranger, Payer: rig.Payer, To: rig.Vault, Transfers: []ramp.Transfer{transfer}})
+	hash := n.Send(at, rig.Tx{From: rig.Stranger, Payer: rig.Payer, To: rig.Vault,
+		Transfers: []ramp.Transfer{transfer}})
 	store.Keep(t, rig.Ended(o, ramp.OrderSucceeded, hash, at.Add(time.Minute)))
 }
 
@@ -114,7 +115,8 @@ func TestHoursAreCountedOnlyIfNothingElseSpeaksAgainstAnAbandon(t *testing.T) {
 func TestHoursAreCountedForAMintWhoseTransactionIsUndone(t *testing.T) {
 	orders, store, n := rig.NewOfficeOnNode(t, 365*24*time.Hour, rig.Paid)
 	at := rig.Now.Add(-14 * time.Hour)
-	gone := rig.Ended(rig.OrderOf(ramp.Mint, 5, at), ramp.OrderSucceeded, common.HexToHash("0xbad"), at.Add(time.Minute))
+	gone := rig.Ended(rig.OrderOf(ramp.Mint, 5, at), ramp.OrderSucceeded, common.HexToHash("0xbad"),
+		at.Add(time.Minute))
 	store.Keep(t, gone)
 	store.Witness(t, n)
 	report := must.Get(orders.Show(t.Context(), gone.UUID))(t)

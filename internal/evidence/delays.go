@@ -6,8 +6,8 @@ import "time"
 // game and the chain differ.
 const Skew = 15 * time.Minute
 
-// ClocksDiffer says why a transaction can be older than its order, for a person. After an outage, some rollups make
-// the blocks of the outage with their old times.
+// ClocksDiffer says why a transaction can be older than its order, for a person. After an outage, some
+// rollups make the blocks of the outage with their old times.
 const ClocksDiffer = "the clock of the server was ahead, or that of the chain was behind"
 
 const (

@@ -264,8 +264,9 @@ func TestWhatWasIssuedIsNotGivenBack(t *testing.T) {
 			g.ended[g.send(failed, "zero>user 10")] = succeeded(10)
 			g.send(failed, "zero>user 10")
 		}, minted, evidence.ErrNotProven},
-		"it ended another order, less the fee": {func(g *game) { g.ended[g.send(failed, "zero>user 9")] = succeeded(10) },
-			"", nil},
+		"it ended another order, less the fee": {func(g *game) {
+			g.ended[g.send(failed, "zero>user 9")] = succeeded(10)
+		}, "", nil},
 		"it ended an order of less": {func(g *game) { g.ended[g.send(failed, "zero>user 10")] = succeeded(9) },
 			lessThan, evidence.ErrNotProven},
 		"by a hundredth of this one": {func(g *game) {

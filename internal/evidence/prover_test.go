@@ -54,9 +54,10 @@ func TestAFeeNeverLeavesNothingToProve(t *testing.T) {
 		logs     string
 		proven   bool
 	}{
-		"one piece":                         {d: ramp.Mint, tokens: 1, logs: "zero>user #1", proven: true},
-		"one piece of a friend":             {d: ramp.Mint, tokens: 1, logs: "zero>friend #1"},
-		"three of four pieces":              {d: ramp.Mint, tokens: 4, logs: "zero>user #1, zero>user #2, zero>user #3"},
+		"one piece":             {d: ramp.Mint, tokens: 1, logs: "zero>user #1", proven: true},
+		"one piece of a friend": {d: ramp.Mint, tokens: 1, logs: "zero>friend #1"},
+		"three of four pieces": {d: ramp.Mint, tokens: 4,
+			logs: "zero>user #1, zero>user #2, zero>user #3"},
 		"one token of no decimal":           {d: ramp.Mint, tokens: 1, logs: "zero>user 1u", proven: true},
 		"none of one":                       {d: ramp.Mint, tokens: 1, logs: "zero>friend 1u"},
 		"the fee of one of 150, rounded up": {d: ramp.Mint, tokens: 150, logs: "zero>user 148u", proven: true},

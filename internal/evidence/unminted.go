@@ -58,7 +58,8 @@ func (p *Prover) Unminted(
 		var ended []*ramp.Order
 		which := "ended no order"
 		if !none {
-			ended, which = []*ramp.Order{&other}, fmt.Sprintf("ended order %s, which explains less", other.UUID)
+			ended = []*ramp.Order{&other}
+			which = fmt.Sprintf("ended order %s, which explains less", other.UUID)
 		}
 		rest, err := p.Unexplained(order, m.receipt, ended...)
 		if err != nil {
@@ -74,9 +75,10 @@ func (p *Prover) Unminted(
 	return len(search.Witnesses) > 0, nil
 }
 
-// Unexplained returns how much a transaction moved for the user of an order beyond what the orders of that user
-// were about that have ended by it, or nil if this is less than a hundredth of the order. An order explains no
-// more than it ordered: a thief with the HMAC key could otherwise end a tiny order with the mint of a large one.
+// Unexplained returns how much a transaction moved for the user of an order beyond what the orders of that
+// user were about that have ended by it, or nil if this is less than a hundredth of the order. An order
+// explains no more than it ordered: a thief with the HMAC key could otherwise end a tiny order with the mint
+// of a large one.
 func (p *Prover) Unexplained(
 	order *ramp.Order, receipt *ramp.Receipt, ended ...*ramp.Order,
 ) (rest *big.Int, err error) {
@@ -101,7 +103,8 @@ func (p *Prover) Unexplained(
 	}
 	for _, o := range ended {
 		itsToken, itsUser := parties(o)
-		if o.State != ramp.OrderSucceeded || o.Direction != order.Direction || itsToken != token || itsUser != user {
+		if o.State != ramp.OrderSucceeded || o.Direction != order.Direction ||
+			itsToken != token || itsUser != user {
 			continue
 		}
 		if units, err := TokensOf(o)[0].Amount.Units(decimals); err == nil {
@@ -167,9 +170,9 @@ func (p *Prover) begin(
 	return err
 }
 
-// Covers returns an error that wraps [ErrNotProven] unless a transaction moved enough for an order and for those
-// that have ended by it before. One transaction can settle several orders, such as a wallet's batch of two
-// burns. Without a known fee, it must have moved the whole amounts.
+// Covers returns an error that wraps [ErrNotProven] unless a transaction moved enough for an order and for
+// those that have ended by it before. One transaction can settle several orders, such as a wallet's batch of
+// two burns. Without a known fee, it must have moved the whole amounts.
 func (p *Prover) Covers(order *ramp.Order, ended []*ramp.Order, receipt *ramp.Receipt) error {
 	token, user := parties(order)
 	decimals, counted := p.DecimalsOf(token)
@@ -206,8 +209,9 @@ func (p *Prover) Covers(order *ramp.Order, ended []*ramp.Order, receipt *ramp.Re
 		}
 	}
 	if moved.Cmp(ofUser) < 0 || crossed.Cmp(ofAll) < 0 {
-		return fmt.Errorf("ramp: order %s: %w: it moved %s units for the user, of %s for all users, and the orders "+
-			"that it would have ended need %s, and %s", order.UUID, ErrNotProven, moved, crossed, ofUser, ofAll)
+		return fmt.Errorf("ramp: order %s: %w: it moved %s units for the user, of %s for all users, "+
+			"and the orders that it would have ended need %s, and %s",
+			order.UUID, ErrNotProven, moved, crossed, ofUser, ofAll)
 	}
 	return nil
 }
