@@ -114,7 +114,7 @@ func (s *Service) Report() string {
 const (
 	maxLines  = 20 // findings
 	maxStory  = 5  // orders whose events are shown
-	maxRecent = 10 // events, if nothing was found
+	maxRecent = 8  // events, if nothing was found
 )
 
 // Failure returns all that a test that failed must show, in one text: what was found, which ends with what
