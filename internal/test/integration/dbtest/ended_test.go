@@ -31,9 +31,9 @@ func TestTheQueryForWhatHasEnded(t *testing.T) {
 			rows := must.Get(p.db.Query(bind(p.dialect, statement), from.UnixMilli(), to.UnixMilli()))(t)
 			defer rows.Close()
 			for rows.Next() {
-				var id, state, direction, session string
+				var id, project, network, state, direction, session string
 				var finished int64
-				check(t, rows.Scan(&id, &state, &direction, &session, &finished))
+				check(t, rows.Scan(&id, &project, &network, &state, &direction, &session, &finished))
 				into[id] = true
 			}
 			check(t, rows.Err())
