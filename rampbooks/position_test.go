@@ -222,3 +222,26 @@ func TestAPeriodThatIsNotFinalIsAnError(t *testing.T) {
 	_, err = rig.RunCommand(t, orders, "reconcile", "-from", "2026-11-20", "-to", "2026-11-20T11:50:01Z")
 	assert.NoError(t, err)
 }
+
+// A game that moves to a new project keeps its books, as long as they are about the former one, too.
+func TestAPositionGoesOnWithANewProject(t *testing.T) {
+	s := rig.NewShop(t)
+	position := filepath.Join(t.TempDir(), "position")
+	reconcile := func(projects ...string) error {
+		config := rampproof.Config{AnyFailure: true}
+		office := must.Get(rig.NewOffice(rig.Config{Store: s.Store, Proof: rig.ProofOn(t, s.Chain, &config),
+			Projects: projects, Products: rampbooks.Always(rig.Product), Now: s.Service.Now, Logger: rig.Quiet}))(t)
+		args := []string{"-position", position}
+		if _, err := os.Stat(position); err != nil {
+			args = append(args, "-from", s.Begin.UTC().Format(time.RFC3339))
+		}
+		s.Service.Advance(time.Hour)
+		_, err := rig.RunCommand(t, office, "reconcile", args...)
+		return err
+	}
+	require.NoError(t, reconcile("project-1"))
+	require.NoError(t, reconcile("project-2", "project-1"))
+	for _, others := range [][]string{{"project-2"}, {"project-3", "project-2"}, nil} {
+		assert.ErrorContains(t, reconcile(others...), "is the position of other books", others)
+	}
+}
