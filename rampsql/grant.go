@@ -138,9 +138,9 @@ func (s *Store) leftOver(ctx context.Context, tx *sql.Tx) (why string, err error
 
 // abandonKept ends an order that Apply has committed in its rehearsal, so that no repeat of its call is
 // signed.
-func (s *Store) abandonKept(ctx context.Context, id uuid.UUID, kept *keptError) error {
+func (s *Store) abandonKept(ctx context.Context, id uuid.UUID, kept *keptError, turns *callTurns) error {
 	_, _, err := s.transact(ctx, id, &ramp.Step{},
-		ramp.Abandon("its rehearsed grant was not rolled back", time.Now()), true)
+		ramp.Abandon("its rehearsed grant was not rolled back", time.Now()), turns, true)
 	if err == nil || errors.Is(err, ramp.ErrOrderUnknown) { // it was rolled back
 		return kept
 	}

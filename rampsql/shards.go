@@ -19,8 +19,9 @@ import (
 //
 // An order is stored in the database where its player is when it is accepted, and stays there, also if the
 // player moves. So a result is looked for by its UUID in every database, and a validate call in those where its
-// player is or has been. Only a new order goes to where the player is. A database that does not answer stops the orders of the players who are or have been there, and
-// nobody else's. Lists, counts and Check need all databases. Delete old orders in each of them.
+// player is or has been. Only a new order goes to where the player is. A database that does not answer stops the
+// orders of the players who are or have been there, and nobody else's. Lists, counts and Check need all
+// databases. Delete old orders in each of them.
 //
 // One transaction ends one order in a database, and one of a player who has moved. Only if two orders of such a
 // player wait in two databases, two results with one transaction can both end an order, at the same moment.

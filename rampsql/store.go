@@ -37,6 +37,7 @@ type Store struct {
 	hooks      commitHooks
 	home       home
 	rehearsals rehearsals
+	turns      turns
 }
 
 // Config configures a [Store]; zero fields mean their defaults.
@@ -183,17 +184,25 @@ func (s *Store) Update(ctx context.Context, id uuid.UUID, next ramp.Transition) 
 	if err != nil {
 		return ramp.Step{}, err
 	}
+	turns := &callTurns{turns: &s.turns}
+	defer turns.end()
+	err = turns.take(ctx, orderKey(id))
+	if err == nil && opened.New {
+		err = turns.takeSession(ctx, opened.Order.SessionID)
+	}
+	if err != nil {
+		return ramp.Step{}, fmt.Errorf("ramp: order %s: %w", id, err)
+	}
 	for n := 0; ; n++ {
-		var err error
-		if rollback.Asked(ctx) { // by a test
-			err = s.rehearseStep(ctx, id, &opened, next)
-		}
-		var step ramp.Step
-		if err == nil {
-			step, _, err = s.transact(ctx, id, &opened, next, true)
+		step, err := s.attempt(ctx, id, &opened, next, turns)
+		if busy := (*busyError)(nil); errors.As(err, &busy) {
+			if err := turns.takeSession(ctx, busy.session); err != nil {
+				return ramp.Step{}, fmt.Errorf("ramp: order %s: %w", id, err)
+			}
+			step, err = s.attempt(ctx, id, &opened, next, turns)
 		}
 		if kept := (*keptError)(nil); errors.As(err, &kept) && kept.grant.Order.UUID == id {
-			return ramp.Step{}, s.abandonKept(ctx, id, kept)
+			return ramp.Step{}, s.abandonKept(ctx, id, kept, turns)
 		}
 		err = s.explain(ctx, err)
 		again := errors.Is(err, errElsewhere) || err != nil && s.config.Retryable(err)
@@ -203,12 +212,25 @@ func (s *Store) Update(ctx context.Context, id uuid.UUID, next ramp.Transition) 
 	}
 }
 
+// attempt makes one attempt of Update, and in a test one before it that it rolls back.
+func (s *Store) attempt(
+	ctx context.Context, id uuid.UUID, opened *ramp.Step, next ramp.Transition, turns *callTurns,
+) (step ramp.Step, err error) {
+	if rollback.Asked(ctx) {
+		err = s.rehearseStep(ctx, id, opened, next, turns)
+	}
+	if err == nil {
+		step, _, err = s.transact(ctx, id, opened, next, turns, true)
+	}
+	return step, err
+}
+
 // rehearseStep makes an attempt of Update that it rolls back, and returns an error if Apply has
 // committed it.
 func (s *Store) rehearseStep(
-	ctx context.Context, id uuid.UUID, opened *ramp.Step, next ramp.Transition,
+	ctx context.Context, id uuid.UUID, opened *ramp.Step, next ramp.Transition, turns *callTurns,
 ) error {
-	_, claim, err := s.transact(ctx, id, opened, next, false)
+	_, claim, err := s.transact(ctx, id, opened, next, turns, false)
 	if err != nil || claim == "" {
 		return err
 	}
@@ -228,7 +250,7 @@ func (s *Store) rehearseStep(
 // transact makes one attempt of Update, and rolls it back unless commit is set. opened is
 // the result of openingStep. claim is what a new step wrote.
 func (s *Store) transact(
-	ctx context.Context, id uuid.UUID, opened *ramp.Step, next ramp.Transition, commit bool,
+	ctx context.Context, id uuid.UUID, opened *ramp.Step, next ramp.Transition, turns *callTurns, commit bool,
 ) (step ramp.Step, claim string, err error) {
 	if _, burn := opened.Rehearse(); burn {
 		end, err := s.rehearsals.begin(ctx)
@@ -270,6 +292,9 @@ func (s *Store) transact(
 	}
 	if err != nil || !step.New {
 		return step, "", err
+	}
+	if err := turns.trySession(row.SessionID); err != nil {
+		return ramp.Step{}, "", err
 	}
 	if err := s.apply(ctx, t.tx(), &step); err != nil {
 		return ramp.Step{}, row.claim, err
