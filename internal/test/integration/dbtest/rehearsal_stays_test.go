@@ -208,7 +208,7 @@ func TestTheFirstRehearsalsRunOneAtATime(t *testing.T) {
 		check(t, <-first)
 
 		go accept(t.Context(), "second", first)
-		go accept(t.Context(), "second", second)
+		go accept(t.Context(), "third", second)
 		<-entered
 		<-entered // both are in Apply at once
 		close(leave)
