@@ -92,6 +92,11 @@ type Config struct {
 	// is an error of Check, and of each burn: what is written there when a grant is rehearsed would stay.
 	UntouchedTables []string
 
+	// ASCIISessions says that every session ID of the game is of printable ASCII characters. The store
+	// then accepts no order of another session, with a [*ramp.InvalidError], and Check does not demand that the
+	// database and the connection can hold other characters, as those of latin1 on MySQL cannot.
+	ASCIISessions bool
+
 	// TxOptions are the options of transactions. It is copied. No isolation level is required.
 	TxOptions *sql.TxOptions
 
@@ -101,8 +106,8 @@ type Config struct {
 	// error 1213 or 1020 of MySQL and MariaDB.
 	Retryable func(err error) bool
 
-	// Logger gets the warnings of Check, about what would make the orders of only some players
-	// fail. The default is [slog.Default].
+	// Logger gets the warnings of Check, about settings with which some orders can fail or be lost. The
+	// default is [slog.Default].
 	Logger *slog.Logger
 
 	// Retries is how often Update retries a transaction, including Apply, after a random delay: up to
@@ -184,6 +189,10 @@ func (s *Store) Update(ctx context.Context, id uuid.UUID, next ramp.Transition) 
 	if err != nil {
 		return ramp.Step{}, err
 	}
+	if opened.New && s.config.ASCIISessions && !isASCII(opened.Order.SessionID) {
+		return ramp.Step{}, invalid.Field("session_id",
+			"must be of printable ASCII characters, as Config.ASCIISessions says")
+	}
 	turns := &callTurns{turns: &s.turns}
 	defer turns.end()
 	err = turns.take(ctx, orderKey(id))
@@ -210,6 +219,10 @@ func (s *Store) Update(ctx context.Context, id uuid.UUID, next ramp.Transition) 
 			return step, err
 		}
 	}
+}
+
+func isASCII(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' })
 }
 
 // attempt makes one attempt of Update, and in a test one before it that it rolls back.

@@ -342,9 +342,10 @@ func TestCheckWarnsOfWhatIsNotDurable(t *testing.T) {
 	}
 }
 
-// What a character set lacks costs the players who need it their orders, and nobody else. A
-// connection that cannot show a text costs no order.
-func TestCheckWarnsOfCharacters(t *testing.T) {
+// What a character set lacks costs the players who need it their orders, or pays a row that nobody owns: an
+// upsert in Apply grants to "????". So it is an error, unless the game says that it has no such sessions, which
+// the store enforces.
+func TestCheckFindsCharactersThatAreLacking(t *testing.T) {
 	for _, c := range []struct{ name, params, migration, want string }{
 		{"utf8mb4", "", "", ""},
 		{"a table in utf8", "", "ALTER TABLE ramp_orders CONVERT TO CHARACTER SET utf8mb3 COLLATE utf8mb3_bin;",
@@ -360,12 +361,35 @@ func TestCheckWarnsOfCharacters(t *testing.T) {
 			if c.want != "" {
 				m.only = "MariaDB" // TiDB converts no table, and its texts are UTF-8 on every connection
 			}
-			log := warnings(t, newPlace(t, databaseOf(t, rampsql.MySQL), m, c.migration))
-			if c.want == "" {
-				equal(t, "what was logged", log, "")
-			} else {
-				expectText(t, errors.New(log), `level=WARN msg="ramp: check" warning=`, c.want)
+			p := newPlace(t, databaseOf(t, rampsql.MySQL), m, c.migration)
+			s := studio{db: p.db, dialect: p.dialect}
+			of := func(ascii bool) *rampsql.Store {
+				return must.Get(rampsql.New(rampsql.Config{DB: p.db, Dialect: p.dialect, Apply: s.Apply,
+					ASCIISessions: ascii}))(t)
 			}
+			if err := of(false).Check(t.Context(), ""); c.want == "" {
+				check(t, err)
+			} else {
+				expectText(t, err, c.want, "Config.ASCIISessions")
+			}
+			check(t, of(true).Check(t.Context(), ""))
+			for session, right := range map[string]bool{"alice-1": true, "~ |": true, "Álice": false, "玩": false,
+				"\U0001f642": false} {
+				o := newOrder(session, burn("gold", 5))
+				_, err := of(true).Update(t.Context(), o.id, o.accept())
+				if right {
+					check(t, err)
+					take(t, of(true), o.id, o.finish(success))
+					continue
+				}
+				var invalid *ramp.InvalidError
+				if !errors.As(err, &invalid) || invalid.Fields[0].Path != "session_id" {
+					t.Errorf("session %q: %v", session, err)
+				}
+			}
+			var rows int // that somebody owns
+			check(t, p.db.QueryRow("SELECT COUNT(*) FROM holdings WHERE session_id LIKE '%?%'").Scan(&rows))
+			equal(t, "rows that nobody owns", rows, 0)
 		})
 	}
 }
