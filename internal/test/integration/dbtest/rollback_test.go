@@ -197,9 +197,10 @@ func TestADeadlockThatAnotherDeliveryOutruns(t *testing.T) {
 	w.give("alice", "gold", 100)
 	o := newOrder("alice", burn("gold", 5))
 	w.expect(w.validate(o), "200")
+	machine := newWorld(t, w.place, newStore(t, w.place, s.studio.Apply))
 	s.count = func(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 		err := w.deadlock(ctx, tx, step)
-		if other := w.result(o, success); other.String() != "200" {
+		if other := machine.result(o, success); other.String() != "200" {
 			return fmt.Errorf("the other delivery was answered %q", other)
 		}
 		return err
