@@ -232,8 +232,8 @@ func TestAGameThatReservesBeforeItIsAskedToldOfTheMailbox(t *testing.T) {
 				assert.NoError(t, err)
 				continue
 			}
-			assert.ErrorContains(t, err, "if the game set the price aside before the validate call, let Config.Mailbox "+
-				"return it until then")
+			assert.ErrorContains(t, err, "if the game set the price aside before the validate call, let "+
+				"Config.Mailbox return it until then")
 		}
 	}
 }

@@ -66,7 +66,8 @@ func (*purse) Authenticate(_ context.Context, s ramp.Session) error {
 }
 
 func (p *purse) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
-	return &ramp.Player{PlayerID: "alice", Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(p.gold)}}}, nil
+	return &ramp.Player{PlayerID: "alice",
+		Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(p.gold)}}}, nil
 }
 
 // Apply moves the gold of a step, for a store.

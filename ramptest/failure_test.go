@@ -42,7 +42,8 @@ func TestOneLossAmong500OrdersIsReadInOneBreath(t *testing.T) {
 	assert.Equal(t, lines[0], lines[len(lines)-1], "what was found is last, too")
 	assert.Contains(t, said, "took 321 item_gold")
 	assert.NotContains(t, said, "took 320 item_gold")
-	assert.Regexp(t, `\nand [0-9]{4} other events; t.Log\(service.Timeline\(\)\) at the end of the test shows all\n`, said)
+	assert.Regexp(t,
+		`\nand [0-9]{4} other events; t.Log\(service.Timeline\(\)\) at the end of the test shows all\n`, said)
 }
 
 // A test that fails by itself also shows how its last order went, and no more.

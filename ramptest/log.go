@@ -10,8 +10,8 @@ import (
 )
 
 // Logger returns a logger for what a test starts, such as [ramp.HandlerConfig].Logger and
-// [ramp.ClientConfig].Logger. If the test fails, go test shows the last 10 lines with it, and with -v each line
-// at once. What is logged after the end of the test is dropped: a write to a test that has ended panics.
+// [ramp.ClientConfig].Logger. If the test fails, go test shows the last 10 lines with it, and with -v each
+// line at once. What is logged after the end of the test is dropped: a write to a test that has ended panics.
 func Logger(t testing.TB) *slog.Logger {
 	out := &testOutput{to: t.Output(), atOnce: testing.Verbose()}
 	t.Cleanup(out.end)

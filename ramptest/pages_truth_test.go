@@ -1127,9 +1127,10 @@ func TestThePageOfACallThatLostAssetsSaysWhat(t *testing.T) {
 		assert.Contains(t, lost[0].Problem, "must give back 100 item_gold")
 		assert.Equal(t, order.UUID, lost[0].Orders[0])
 		address := c.culprit(t, order)
-		assert.Contains(t, c.page(t, address), "✗ The books found: session \"session-1\"'s mint "+order.UUID.String()[:8]+
-			" failed on chain: the game must give back 100 item_gold: 900 before the call, 900 after it, 1,000 "+
-			"expected. about: Mint 10 tokens item_gold must give back 100 asked: POST /api/result")
+		assert.Contains(t, c.page(t, address), "✗ The books found: session \"session-1\"'s mint "+
+			order.UUID.String()[:8]+" failed on chain: the game must give back 100 item_gold: "+
+			"900 before the call, 900 after it, 1,000 expected. about: Mint 10 tokens item_gold must give back 100 "+
+			"asked: POST /api/result")
 	}
 	check()
 	assert.Contains(t, c.pageOf(t, order), "As reported by the game at ")

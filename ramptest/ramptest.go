@@ -70,13 +70,13 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest/internal/text"
 )
 
-// Start starts a service and closes it when the test ends. It fails the test, and shows what happened to the
-// orders in question, if the game has lost assets or moved them twice, if an order needs attention, or if it is unknown what the
-// game moved. It also fails a test that has not failed otherwise if a [Fault] of an approved order had no
-// effect, see [Perhaps], and if the game lists assets to a thief or could not be asked, see
-// [Config.NoThief]. With [AuditReport] it only logs all of this, and with [AuditOff] it says nothing of it. Orders whose result
-// was never sent or whose last answer was lost by a fault, and pending transactions, do not fail the
-// test.
+// Start starts a service and closes it when the test ends. It fails the test, and shows what happened to
+// the orders in question, if the game has lost assets or moved them twice, if an order needs attention, or
+// if it is unknown what the game moved. It also fails a test that has not failed otherwise if a [Fault] of
+// an approved order had no effect, see [Perhaps], and if the game lists assets to a thief or could not be
+// asked, see [Config.NoThief]. With [AuditReport] it only logs all of this, and with [AuditOff] it says
+// nothing of it. Orders whose result was never sent or whose last answer was lost by a fault, and pending
+// transactions, do not fail the test.
 func Start(t testing.TB, config Config) *Service {
 	t.Helper()
 	s, err := New(config)

@@ -28,7 +28,8 @@ func TestWhatWasNotSeenFailsTheTest(t *testing.T) {
 			p.service.SetHandler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 				panic(http.ErrAbortHandler)
 			}))
-		}, `Config.Closed could not look when the test ended, because the game did not say what session "session-1" owns`},
+		}, `Config.Closed could not look when the test ended, because the game did not say ` +
+			`what session "session-1" owns`},
 		{"closed books whose game lives", closed, func(*testing.T, *played) {}, ""},
 		{"an initialize call that nobody makes", none, func(_ *testing.T, p *played) {
 			p.service.FailInitialize(ramptest.InvalidMAC, ramptest.InvalidMAC)

@@ -82,7 +82,8 @@ func TestAbandonRefusesWhileTheTransactionOfTheOrderIsOnTheChain(t *testing.T) {
 		"it ended another's mint, and minted for the player, too": {ramp.Mint, with(mint(500), zero, rig.Friend),
 			20 * time.Minute, another(rig.Friend, ramp.Mint, 5, ramp.OrderSucceeded), nil, true},
 		"it ended another's burn, and burned the player's tokens, too": {ramp.Burn,
-			with(burn(zero, 500), rig.Friend, zero), 20 * time.Minute, another(rig.Friend, ramp.Burn, 5, ramp.OrderSucceeded), nil, true},
+			with(burn(zero, 500), rig.Friend, zero), 20 * time.Minute,
+			another(rig.Friend, ramp.Burn, 5, ramp.OrderSucceeded), nil, true},
 		"it ended another's mint, and minted dust for the player": {ramp.Mint, with(mint(4), zero, rig.Friend),
 			20 * time.Minute, another(rig.Friend, ramp.Mint, 5, ramp.OrderSucceeded), nil, false},
 

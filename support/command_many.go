@@ -44,8 +44,8 @@ type endsOne struct {
 // run shows what would become of each order, and with -yes ends it. It goes on after an error.
 func (m *many) run(ctx context.Context, c call, d *Decision, order endsOne) error {
 	if d.AgainstEvidence || d.WithoutEvidence || d.Early || d.Batch || d.Settled != "" {
-		return errors.New("-against-evidence, -without-evidence, -early, -batch and -settled are for one UUID, " +
-			"whose order a person has looked at")
+		return errors.New("-against-evidence, -without-evidence, -early, -batch and -settled are " +
+			"for one UUID, whose order a person has looked at")
 	}
 	ids, err := m.orders(c)
 	if err != nil {

@@ -276,9 +276,12 @@ func TestARecordInAnotherFormIsRefused(t *testing.T) {
 func TestARepeatSaysWhatItsOrderHasMoved(t *testing.T) {
 	s := newStudio(t)
 	want := map[uuid.UUID][]string{
-		s.Mint(t, ramptest.ValidateTwice(), ramptest.ResultTwice()):                              {"take -100 item_gold", "nothing"},
-		s.Mint(t, ramptest.ValidateTwice(), ramptest.TransactionFails(), ramptest.ResultTwice()): {"take -100 item_gold", "give back +100 item_gold"},
-		s.Place(t, s.Service.Burn, ramptest.ValidateTwice(), ramptest.ResultTwice()).UUID:        {"nothing", "grant +100 item_gold"},
+		s.Mint(t, ramptest.ValidateTwice(), ramptest.ResultTwice()): {
+			"take -100 item_gold", "nothing"},
+		s.Mint(t, ramptest.ValidateTwice(), ramptest.TransactionFails(), ramptest.ResultTwice()): {
+			"take -100 item_gold", "give back +100 item_gold"},
+		s.Place(t, s.Service.Burn, ramptest.ValidateTwice(), ramptest.ResultTwice()).UUID: {
+			"nothing", "grant +100 item_gold"},
 	}
 	s.Service.Advance(time.Hour)
 	var repeats []string

@@ -799,8 +799,9 @@ func (k *trial) lateRequests() {
 		stored, taken := d.stored(d.UUID), 10-d.balance("gold")
 		switch {
 		case rejected(err) && (taken != 0 || stored != nil):
-			k.fail("request %d of a validate call came late, after the call was rejected: it took %d gold of the "+
-				"player. Let the rejection write something that the late request is compared with", n, taken)
+			k.fail("request %d of a validate call came late, after the call was rejected: it took %d gold "+
+				"of the player. Let the rejection write something that the late request is compared with",
+				n, taken)
 		case !slices.Contains([]int64{0, 5}, taken) || (taken == 5) != (stored != nil):
 			k.fail("request %d of a validate call came late, and %d gold are taken of an order that is %v",
 				n, taken, stored)

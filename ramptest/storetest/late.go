@@ -9,10 +9,10 @@ import (
 	"sync"
 )
 
-// Late is a transport for the HTTP client of a store's database, such as that of a document database. It passes
-// all requests on. For one subtest of [TestStore], it lets a request time out, and sends it to the server only
-// after the call was answered. A network does so, too, while the client has long sent its request again: the
-// late one must then change nothing. It is safe for concurrent use.
+// Late is a transport for the HTTP client of a store's database, such as that of a document database. It
+// passes all requests on. For one subtest of [TestStore], it lets a request time out, and sends it to the
+// server only after the call was answered. A network does so, too, while the client has long sent its
+// request again: the late one must then change nothing. It is safe for concurrent use.
 type Late struct {
 	// Base sends the requests. The default is [http.DefaultTransport].
 	Base http.RoundTripper

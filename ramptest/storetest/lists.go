@@ -55,8 +55,8 @@ func (k *trial) orderLister() {
 				l.waiting[direction] = append(l.waiting[direction], d)
 				continue
 			}
-			result := &ramp.Result{SessionID: l.session, UUID: d.UUID, TxHash: txHash(d.UUID), Intent: d.Intent,
-				Receipt: ramp.Receipt{Status: ramp.NewQuantity(uint64(n % 2))}}
+			result := &ramp.Result{SessionID: l.session, UUID: d.UUID, TxHash: txHash(d.UUID),
+				Intent: d.Intent, Receipt: ramp.Receipt{Status: ramp.NewQuantity(uint64(n % 2))}}
 			d.take("a result", ramp.Finish(result, at.Add(time.Second)))
 		}
 	}
@@ -142,8 +142,8 @@ func (l *listed) read(list *list, limit int) {
 	}
 	for _, d := range list.want {
 		if n := seen[d.UUID]; n != 1 {
-			l.fail("%s, read in pages of %d, has an order %d times, which was accepted at %s and ended at %s: "+
-				"several can have one millisecond, and days can lie between two",
+			l.fail("%s, read in pages of %d, has an order %d times, which was accepted at %s and "+
+				"ended at %s: several can have one millisecond, and days can lie between two",
 				list.name, limit, n, d.order.AcceptedAt, d.order.FinishedAt)
 		}
 	}

@@ -42,8 +42,8 @@ func (b *Auditor) stray(p *player, before, moved tally.Assets) {
 	}
 	if b.config.Closed {
 		if p.books.Guessed { // an effect that was taken for another order's may have come
-			said += " (what this player's orders have moved is not certain, so this may belong to one: let the " +
-				"game list assets whenever it is asked, or leave Config.Closed out)"
+			said += " (what this player's orders have moved is not certain, so this may belong to one: " +
+				"let the game list assets whenever it is asked, or leave Config.Closed out)"
 		}
 		found.Problem = secrets.Text(said + remedy)
 		b.find(uuid.Nil, found)
@@ -132,7 +132,8 @@ func (b *Auditor) Sweep(ctx context.Context) {
 	unseen := ""
 	for _, s := range all {
 		if _, _, err := b.config.Ask(ctx, s, uuid.Nil); err != nil && unseen == "" {
-			unseen = fmt.Sprintf("what session %q owns: %s", s.ID, redact.New(s.Token.Reveal()).Text(err.Error()))
+			unseen = fmt.Sprintf("what session %q owns: %s", s.ID,
+				redact.New(s.Token.Reveal()).Text(err.Error()))
 		}
 	}
 	b.mu.Lock()

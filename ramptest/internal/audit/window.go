@@ -116,13 +116,13 @@ func (b *Auditor) beside(w *window, o *tally.Tally) {
 const (
 	shared = " (two sessions moved the same assets at once: return a player_id, so that the books know " +
 		"that they are one player's)"
-	purse = ". That is just what orders of another player are about that moved at the same time: if both own " +
-		"the same assets, such as one purse for all devices, return one player_id for both"
+	purse = ". That is just what orders of another player are about that moved at the same time: if " +
+		"both own the same assets, such as one purse for all devices, return one player_id for both"
 )
 
 // mailbox says how a game is judged that sets a price aside before it is asked to approve.
-const mailbox = " (if the game set the price aside before the validate call, let Config.Mailbox return it until " +
-	"then)"
+const mailbox = " (if the game set the price aside before the validate call, let Config.Mailbox return " +
+	"it until then)"
 
 // reserved reports whether a mint that nothing was taken for ends as if its price had been.
 func (w *window) reserved(v *tally.Judgment) bool {

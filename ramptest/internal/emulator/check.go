@@ -40,8 +40,9 @@ func (s *Service) spare() string {
 		{"FailAssets", s.Game.Failing.Left()},
 	} {
 		if left.count > 0 {
-			lines = append(lines, fmt.Sprintf("ramptest: %d failures of service.%s had no effect, because no such "+
-				"call came (if the test means that, set Config.SpareFailures)", left.count, left.name))
+			lines = append(lines, fmt.Sprintf("ramptest: %d failures of service.%s had no effect, because "+
+				"no such call came (if the test means that, set Config.SpareFailures)",
+				left.count, left.name))
 		}
 	}
 	return strings.Join(lines, "\n")
@@ -55,8 +56,8 @@ func (s *Service) notClosed() string {
 	session := s.Audit.Nameless()
 	if unseen := s.Audit.Unseen(); session == "" && unseen != "" {
 		return "ramptest: Config.Closed could not look when the test ended, because the game did not say " +
-			unseen + ". Close the game by t.Cleanup before ramptest.Start, and not by defer, let the session be " +
-			"valid until then, or leave Closed out"
+			unseen + ". Close the game by t.Cleanup before ramptest.Start, and not by defer, " +
+			"let the session be valid until then, or leave Closed out"
 	}
 	if session == "" {
 		return ""
@@ -157,7 +158,8 @@ func elsewhere(others int) string {
 	if others == 0 {
 		return ""
 	}
-	return fmt.Sprintf("\nand %d other events; t.Log(service.Timeline()) at the end of the test shows all", others)
+	return fmt.Sprintf("\nand %d other events; t.Log(service.Timeline()) at the end of the test shows all",
+		others)
 }
 
 // involved returns the orders that a finding is about, or that need attention, or whose faults had no

@@ -22,7 +22,8 @@ func (s *Orders) missed() string {
 		}
 		if names := s.without(o); o.Tx != nil && len(names) > 0 {
 			lines = append(lines, fmt.Sprintf("ramptest: %s: %s had no effect, because %s "+
-				"(if the test means that, wrap the fault in ramptest.Perhaps)", s.named(o), strings.Join(names, ", "), s.whyMissed(o)))
+				"(if the test means that, wrap the fault in ramptest.Perhaps)",
+				s.named(o), strings.Join(names, ", "), s.whyMissed(o)))
 		}
 	}
 	return strings.Join(lines, "\n")

@@ -69,8 +69,9 @@ type Game struct {
 
 // New returns a game that is nowhere until [Game.Reach].
 func New(config Config) *Game {
-	return &Game{config: config, readings: readings{mu: locks.At(locks.Readings), maxGuests: config.MaxGuests},
-		Failing: failures.New[string]()}
+	return &Game{config: config,
+		readings: readings{mu: locks.At(locks.Readings), maxGuests: config.MaxGuests},
+		Failing:  failures.New[string]()}
 }
 
 // The failures of an assets call, for the history.

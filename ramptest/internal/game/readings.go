@@ -78,7 +78,8 @@ func (r *readings) keep(s ramp.Session, read Reading) {
 	if r.guests == nil {
 		r.guests = make(map[string]guest)
 	}
-	if g, known := r.guests[s.ID]; read.Err == nil && (known || len(r.guests) < cmp.Or(r.maxGuests, maxReadings)) {
+	if g, known := r.guests[s.ID]; read.Err == nil &&
+		(known || len(r.guests) < cmp.Or(r.maxGuests, maxReadings)) {
 		r.guests[s.ID] = guest{s, read.Player.Server, read.Player.PlayerID, g.robbed, g.asked}
 	}
 }

@@ -88,8 +88,8 @@ func (s *Game) Thefts(ctx context.Context) []string {
 	s.thief.mu.Unlock()
 	if silent > 0 {
 		found = append(found, fmt.Sprintf("ramptest: %d of %d sessions were not asked for like a thief: %s. "+
-			"The game must run until then: call service.Advance while it does, or close it by t.Cleanup before "+
-			"ramptest.Start, and not by defer%s", silent, len(guests),
+			"The game must run until then: call service.Advance while it does, or close it by "+
+			"t.Cleanup before ramptest.Start, and not by defer%s", silent, len(guests),
 			redact.New(s.readings.tokens()...).Text(text.Of(away)), meant))
 	}
 	if len(refused) > 0 {
@@ -130,7 +130,8 @@ func (s *Game) rob(ctx context.Context, victim guest, guests []guest, again bool
 		case text == "" && admitted[kind] && s.thief.doubt == "":
 			s.thief.doubt = fmt.Sprintf("ramptest: Authenticate accepts session %q with a token that is not "+
 				"its own, and Assets rejects it. A validate call asks only Authenticate and Policy, so "+
-				"Authenticate must check that the token belongs to the session (5.1)", calls[kind].session.ID) + meant
+				"Authenticate must check that the token belongs to the session (5.1)",
+				calls[kind].session.ID) + meant
 		}
 	}
 	return nil

@@ -78,8 +78,8 @@ func TestAnOrderIsDescribed(t *testing.T) {
 			"● waiting: The game approved and has not taken 100 gold yet. The transaction waits for the next " +
 				"block. Next block at 12:09:21."},
 		{mint(func(o *Facts) { o.Chain.End, o.Calls, o.Books.Moved = Pending, Calls{}, assets(-50, 0) }),
-			"✗ waiting attention loss: The game approved. The game gave back 50 gold that it must keep. The transaction waits " +
-				"for the next block. Next block at 12:09:21."},
+			"✗ waiting attention loss: The game approved. The game gave back 50 gold that it must keep. " +
+				"The transaction waits for the next block. Next block at 12:09:21."},
 		{mint(func(o *Facts) { o.Calls, o.Books.Moved = failing, assets(-100, 0) }),
 			"● waiting attention: The transaction failed. The game has not given back 100 gold yet. The game " +
 				"answered HTTP 500. Next attempt at 12:09:21 (2 of 20)."},
