@@ -167,7 +167,9 @@ func (s *Store) checkTable(ctx context.Context) error {
 	return nil
 }
 
-func (s *Store) checkRolledBack(ctx context.Context) error { return s.checkRollback(ctx, s.config.DB) }
+func (s *Store) checkRolledBack(ctx context.Context) error {
+	return s.rehearsals.checkRollback(ctx, s.config.DB)
+}
 
 // checkServer warns of what may be meant, or is no fault of the database.
 func (s *Store) checkServer(ctx context.Context) error {
@@ -240,7 +242,8 @@ func (s *Store) checkNetwork(ctx context.Context, own ramp.Network) error {
 	switch {
 	case err == nil:
 		return fmt.Errorf("table ramp_orders has orders of %s, such as %s: tokens of testnet, which cost "+
-			"nothing, would buy assets there; use another database, or first end those of testnet", has, found)
+			"nothing, would buy assets there; use another database, or first end those of testnet",
+			has, found)
 	case errors.Is(err, sql.ErrNoRows):
 		return nil
 	default:

@@ -213,7 +213,8 @@ func eraseStatement() string {
 			return ""
 		}
 		return c.name + " = " + next()
-	}) + " WHERE session_id = " + next() + " AND state <> 'accepted' AND finished_at < " + next() + " AND " + ours
+	}) + " WHERE session_id = " + next() + " AND state <> 'accepted' AND finished_at < " + next() +
+		" AND " + ours
 }
 
 // withPlace adds the place of the table to a statement that selects orders.

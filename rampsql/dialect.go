@@ -144,7 +144,8 @@ func (d Dialect) values() *dialect {
 				" GROUP BY index_name" +
 				" HAVING COUNT(*) = 1 AND MAX(column_name) = 'tx_hash' AND MAX(sub_part) IS NULL) AS found",
 			volatile: "SELECT '' FROM DUAL WHERE 1 = 0", warnings: "SHOW WARNINGS",
-			lasting: "SELECT t.table_name, CONCAT('of the engine ', e.engine) FROM information_schema.tables t" +
+			lasting: "SELECT t.table_name, CONCAT('of the engine ', e.engine)" +
+				" FROM information_schema.tables t" +
 				" JOIN information_schema.engines e ON e.engine = t.engine" +
 				" WHERE t.table_schema = DATABASE() AND e.transactions <> 'YES'" +
 				" AND t.table_type <> 'SEQUENCE'",
@@ -222,3 +223,6 @@ func marks(n int) string {
 	}
 	return strings.TrimPrefix(all.String(), ", ")
 }
+
+// known reports whether this package has the values of a dialect.
+func (d Dialect) known() bool { return d.values().begin != nil }

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -18,6 +17,10 @@ import (
 
 // rehearsals is what a process knows of the rehearsals of grants.
 type rehearsals struct {
+	*dialect
+	apply     func(ctx context.Context, tx *sql.Tx, step *ramp.Step) error
+	untouched []string // Config.UntouchedTables
+
 	turn  chan struct{}             // is full while one runs that may be the first
 	asked atomic.Bool               // the database has no table that a rollback leaves as it is
 	seen  atomic.Bool               // one was rolled back
@@ -53,73 +56,74 @@ func (e *keptError) Error() string {
 }
 
 // tryGrant applies the grant of a burn that a step opens, and rolls it back. claim is what the step wrote.
-func (s *Store) tryGrant(ctx context.Context, t transaction, step *ramp.Step, claim string) error {
+func (r *rehearsals) tryGrant(ctx context.Context, t transaction, step *ramp.Step, claim string) error {
 	grant, ok := step.Rehearse()
 	if !ok {
 		return nil
 	}
 	id := step.Order.UUID
-	if kept := s.rehearsals.kept.Load(); kept != nil {
+	if kept := r.kept.Load(); kept != nil {
 		return fmt.Errorf("ramp: order %s: the burn is not accepted: %w", id, error(kept))
 	}
-	if !s.rehearsals.asked.Load() {
-		if err := s.checkRollback(ctx, t.tx()); err != nil {
+	if !r.asked.Load() {
+		if err := r.checkRollback(ctx, t.tx()); err != nil {
 			return fmt.Errorf("ramp: order %s: the burn is not accepted: %w", id, err)
 		}
-		s.rehearsals.asked.Store(true)
+		r.asked.Store(true)
 	}
 	if _, err := t.tx().ExecContext(ctx, "SAVEPOINT ramp_rehearsal"); err != nil {
 		return fmt.Errorf("ramp: order %s: rehearse the grant: %w", id, unusable(lost(err)))
 	}
-	refused := s.apply(ctx, t.tx(), &grant)
-	why, err := s.takeBack(ctx, t, id, claim, refused == nil)
+	refused := r.apply(ctx, t.tx(), &grant)
+	why, err := r.takeBack(ctx, t, id, claim, refused == nil)
 	switch {
 	case why != "":
 		kept := &keptError{grant, why}
-		s.rehearsals.kept.Store(kept)
+		r.kept.Store(kept)
 		return kept
 	case refused != nil:
 		return fmt.Errorf("the burn is not accepted, because its grant would fail: %w", refused)
 	case err != nil:
 		return fmt.Errorf("ramp: order %s: rehearse the grant: %w", id, unusable(lost(err)))
 	}
-	s.rehearsals.seen.Store(true)
+	r.seen.Store(true)
 	return nil
 }
 
 // takeBack rolls back to the savepoint. why says why the grant may have stayed, if it may. An error alone,
 // such as that of a connection that broke, means that the database rolls back.
-func (s *Store) takeBack(
+func (r *rehearsals) takeBack(
 	ctx context.Context, t transaction, id uuid.UUID, claim string, granted bool,
 ) (why string, err error) {
 	// On SQLite, SAVEPOINT may have begun a transaction: see commit.
 	_, err = t.tx().ExecContext(ctx, "ROLLBACK TO SAVEPOINT ramp_rehearsal")
 	if err == nil {
-		return s.leftOver(ctx, t.tx())
+		return r.leftOver(ctx, t.tx())
 	}
 	if ctx.Err() != nil || !vanished(err) {
 		return "", err
 	}
 	_, _ = t.connection().ExecContext(ctx, "ROLLBACK") // of what Apply may have begun; it may be nothing
-	query, args := s.bind("SELECT COUNT(*) FROM ramp_orders WHERE uuid = $1 AND claim = $2", id.String(), claim)
+	query, args := r.bind("SELECT COUNT(*) FROM ramp_orders WHERE uuid = $1 AND claim = $2",
+		id.String(), claim)
 	var committed int
 	if asked := t.connection().QueryRowContext(ctx, query, args...).Scan(&committed); asked != nil {
 		return "", errors.Join(err, asked)
 	}
 	// Otherwise Apply rolled back, or ignored an error that did. If autocommit is off, what followed is
 	// rolled back, too.
-	if committed > 0 || granted && s.autocommit == "" {
+	if committed > 0 || granted && r.autocommit == "" {
 		why = "Apply ended the transaction, as COMMIT does, and on MySQL CREATE TABLE"
 	}
 	return why, err
 }
 
 // leftOver returns why a rollback to a savepoint has left something, or "".
-func (s *Store) leftOver(ctx context.Context, tx *sql.Tx) (why string, err error) {
-	if s.warnings == "" {
+func (r *rehearsals) leftOver(ctx context.Context, tx *sql.Tx) (why string, err error) {
+	if r.warnings == "" {
 		return "", nil
 	}
-	rows, err := tx.QueryContext(ctx, s.warnings)
+	rows, err := tx.QueryContext(ctx, r.warnings)
 	if err != nil {
 		return "", err
 	}
@@ -136,28 +140,17 @@ func (s *Store) leftOver(ctx context.Context, tx *sql.Tx) (why string, err error
 	return why, rows.Err()
 }
 
-// abandonKept ends an order that Apply has committed in its rehearsal, so that no repeat of its call is
-// signed.
-func (s *Store) abandonKept(ctx context.Context, id uuid.UUID, kept *keptError, turns *callTurns) error {
-	_, _, err := s.transact(ctx, id, &ramp.Step{},
-		ramp.Abandon("its rehearsed grant was not rolled back", time.Now()), turns, true)
-	if err == nil || errors.Is(err, ramp.ErrOrderUnknown) { // it was rolled back
-		return kept
-	}
-	return fmt.Errorf("%w (abandon the order by hand: %w)", error(kept), err)
-}
-
 // checkRollback returns an error for a table to which Apply may write, and which no rollback changes.
-func (s *Store) checkRollback(ctx context.Context, on asker) error {
-	tables, err := s.lastingTables(ctx, on)
+func (r *rehearsals) checkRollback(ctx context.Context, on asker) error {
+	tables, err := r.lastingTables(ctx, on)
 	if err != nil {
 		return fmt.Errorf("read what a rollback does not change: %w", err)
 	}
 	for _, t := range tables {
-		if !slices.Contains(s.config.UntouchedTables, t.name) {
-			return fmt.Errorf("table %s is %s: what is written there outlives a rollback, such as that of an "+
-				"order, or of the rehearsal of a grant; change that, or name it in Config.UntouchedTables if "+
-				"Apply never writes to it", t.name, t.kind)
+		if !slices.Contains(r.untouched, t.name) {
+			return fmt.Errorf("table %s is %s: what is written there outlives a rollback, such as that of "+
+				"an order, or of the rehearsal of a grant; change that, or name it in "+
+				"Config.UntouchedTables if Apply never writes to it", t.name, t.kind)
 		}
 	}
 	return nil
@@ -166,8 +159,8 @@ func (s *Store) checkRollback(ctx context.Context, on asker) error {
 // lastingTable is a table that no rollback changes.
 type lastingTable struct{ name, kind string }
 
-func (s *Store) lastingTables(ctx context.Context, on asker) (tables []lastingTable, err error) {
-	rows, err := on.QueryContext(ctx, s.lasting)
+func (r *rehearsals) lastingTables(ctx context.Context, on asker) (tables []lastingTable, err error) {
+	rows, err := on.QueryContext(ctx, r.lasting)
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ import (
 func (s *Store) Order(ctx context.Context, id uuid.UUID) (ramp.Order, error) {
 	order, err := s.one(ctx, "order "+id.String(), "WHERE uuid = $1", id.String())
 	if err == nil {
-		err = s.owns(&order)
+		err = s.own.check(&order)
 	}
 	if err != nil {
 		return ramp.Order{}, err
@@ -220,7 +220,7 @@ const (
 // is granted again. So delete burns only after the key of their time was removed from
 // [ramp.HandlerConfig].Key.
 func (s *Store) DeleteFinished(ctx context.Context, d ramp.Direction, before time.Time) (int, error) {
-	if err := cmp.Or(s.made(), s.requireOwn(), requireDirection(d)); err != nil {
+	if err := cmp.Or(s.made(), s.own.require(), requireDirection(d)); err != nil {
 		return 0, err
 	}
 	if time.Since(before) < minDeletedAge {
@@ -264,7 +264,7 @@ func (s *Store) DeleteFinished(ctx context.Context, d ramp.Direction, before tim
 // have ended. Projects and Network of [Config] are required. EraseSession of package support keeps what the
 // books need, and then calls this one.
 func (s *Store) EraseSession(ctx context.Context, sessionID string, before time.Time) (int, error) {
-	if err := cmp.Or(s.made(), s.requireOwn()); err != nil {
+	if err := cmp.Or(s.made(), s.own.require()); err != nil {
 		return 0, err
 	}
 	sessionID = strings.TrimSpace(sessionID)

@@ -13,18 +13,14 @@ import (
 // order up: a transaction ends one order of all projects together.
 const ours = "{ours}"
 
-// bind returns a statement and its arguments as they are sent.
-func (s *Store) bind(statement string, args ...any) (string, []any) {
-	if strings.Contains(statement, ours) {
-		var own string
-		own, args = s.own(args)
-		statement = strings.ReplaceAll(statement, ours, own)
-	}
-	return s.dialect.bind(statement, args...)
+// own says whose orders are a Store's own: those of some projects on a network. None means any.
+type own struct {
+	projects []string
+	network  ramp.Network
 }
 
-// own returns the condition for ours, and adds its arguments.
-func (s *Store) own(args []any) (string, []any) {
+// condition returns that of ours, and adds its arguments.
+func (o *own) condition(args []any) (string, []any) {
 	in := func(column string, values ...string) string {
 		var placeholders []string
 		for _, value := range values {
@@ -34,11 +30,11 @@ func (s *Store) own(args []any) (string, []any) {
 		return column + " IN (" + strings.Join(placeholders, ", ") + ")"
 	}
 	var conditions []string
-	if len(s.config.Projects) > 0 {
-		conditions = append(conditions, in("project_id", s.config.Projects...))
+	if len(o.projects) > 0 {
+		conditions = append(conditions, in("project_id", o.projects...))
 	}
-	if s.config.Network != "" {
-		conditions = append(conditions, in("network", string(s.config.Network), ""))
+	if o.network != "" {
+		conditions = append(conditions, in("network", string(o.network), ""))
 	}
 	if len(conditions) == 0 {
 		return "1 = 1", args
@@ -47,18 +43,18 @@ func (s *Store) own(args []any) (string, []any) {
 	return "CASE WHEN " + strings.Join(conditions, " AND ") + " THEN 1 END IS NOT NULL", args
 }
 
-// requireOwn returns an error unless the Store knows whose orders are its own: what is erased or deleted
+// require returns an error unless the Store knows whose orders are its own: what is erased or deleted
 // could be those of another game.
-func (s *Store) requireOwn() error {
+func (o *own) require() error {
 	var p invalid.Fields
-	p.Require(len(s.config.Projects) > 0, "Config.Projects", "are required to erase or delete orders")
-	p.Require(s.config.Network != "", "Config.Network", "is required to erase or delete orders")
+	p.Require(len(o.projects) > 0, "Config.Projects", "are required to erase or delete orders")
+	p.Require(o.network != "", "Config.Network", "is required to erase or delete orders")
 	return p.Err()
 }
 
-// owns returns an error that wraps [ramp.ErrOrderForeign] if an order is not one of the Store's own.
-func (s *Store) owns(order *ramp.Order) error {
+// check returns an error that wraps [ramp.ErrOrderForeign] if an order is not one of the Store's own.
+func (o *own) check(order *ramp.Order) error {
 	nothing := func(*ramp.Order) (ramp.Step, error) { return ramp.Step{}, nil }
-	_, err := ramp.OnlyOf(s.config.Projects, s.config.Network, nothing)(order)
+	_, err := ramp.OnlyOf(o.projects, o.network, nothing)(order)
 	return err
 }

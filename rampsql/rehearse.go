@@ -30,9 +30,9 @@ func (s *Store) rehearse(ctx context.Context) error {
 	if plain := s.tryUpdate(ctx, "Ramp check", "ramp check"); plain != nil {
 		return plain
 	}
-	return fmt.Errorf("who has a character such as \u00c1, \u73a9 or \U0001f642 in the session cannot trade, or what "+
-		"Apply grants goes to a row that nobody owns: use a character set that has them, or set "+
-		"Config.ASCIISessions if no session has one: %w", err)
+	return fmt.Errorf("who has a character such as \u00c1, \u73a9 or \U0001f642 in the session cannot "+
+		"trade, or what Apply grants goes to a row that nobody owns: use a character set that has them, "+
+		"or set Config.ASCIISessions if no session has one: %w", err)
 }
 
 // warn logs what fails no order of most players.

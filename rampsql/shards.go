@@ -18,13 +18,14 @@ import (
 // [NewShards]. It is safe for concurrent use.
 //
 // An order is stored in the database where its player is when it is accepted, and stays there, also if the
-// player moves. So a result is looked for by its UUID in every database, and a validate call in those where its
-// player is or has been. Only a new order goes to where the player is. A database that does not answer stops the
-// orders of the players who are or have been there, and nobody else's. Lists, counts and Check need all
-// databases. Delete old orders in each of them.
+// player moves. So a result is looked for by its UUID in every database, and a validate call in those where
+// its player is or has been. Only a new order goes to where the player is. A database that does not answer
+// stops the orders of the players who are or have been there, and nobody else's. Lists, counts and Check
+// need all databases. Delete old orders in each of them.
 //
-// One transaction ends one order in a database, and one of a player who has moved. Only if two orders of such a
-// player wait in two databases, two results with one transaction can both end an order, at the same moment.
+// One transaction ends one order in a database, and one of a player who has moved. Only if two orders of
+// such a player wait in two databases, two results with one transaction can both end an order, at the same
+// moment.
 //
 // docs/players-and-items.md says how a player moves.
 type Shards struct{ config ShardsConfig }
@@ -54,7 +55,9 @@ func NewShards(c ShardsConfig) (*Shards, error) {
 	for n, store := range c.Stores {
 		path := fmt.Sprintf("ShardsConfig.Stores[%d]", n)
 		p.Require(store != nil && store.made() == nil, path, "must be made by New")
-		twice := func(other *Store) bool { return store != nil && other != nil && other.config.DB == store.config.DB }
+		twice := func(other *Store) bool {
+			return store != nil && other != nil && other.config.DB == store.config.DB
+		}
 		p.Require(!slices.ContainsFunc(c.Stores[:n], twice), path, "must have a database of its own")
 	}
 	p.Require(c.Place != nil, "ShardsConfig.Place", "is required")
@@ -95,7 +98,8 @@ func (s *Shards) place(ctx context.Context, sessionID string) (place Place, know
 	}
 	for _, n := range known {
 		if n < 0 || n >= len(s.config.Stores) {
-			return Place{}, nil, fmt.Errorf("ramp: the place of session %q: there is no shard %d", sessionID, n)
+			return Place{}, nil, fmt.Errorf("ramp: the place of session %q: there is no shard %d",
+				sessionID, n)
 		}
 	}
 	return place, known, nil
@@ -133,10 +137,11 @@ func ask[T any](
 	return all
 }
 
-// find returns the only order that stores have, and where it is. If none has it, and one does not answer, that
-// is the error; otherwise the error wraps [ramp.ErrOrderUnknown].
+// find returns the only order that stores have, and where it is. If none has it, and one does not answer,
+// that is the error; otherwise the error wraps [ramp.ErrOrderUnknown].
 func (s *Shards) find(
-	ctx context.Context, shards []int, what string, question func(context.Context, *Store) (ramp.Order, error),
+	ctx context.Context, shards []int, what string,
+	question func(context.Context, *Store) (ramp.Order, error),
 ) (found ramp.Order, at int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
@@ -216,7 +221,9 @@ func (s *Shards) Update(ctx context.Context, id uuid.UUID, next ramp.Transition)
 
 // checkTransaction returns a [*ramp.ConflictError] if the order would end by a transaction that has ended
 // another order of its player, in another database. Within its own, that is an index.
-func (s *Shards) checkTransaction(ctx context.Context, stored *ramp.Order, at int, next ramp.Transition) error {
+func (s *Shards) checkTransaction(
+	ctx context.Context, stored *ramp.Order, at int, next ramp.Transition,
+) error {
 	step, err := next(stored)
 	if err != nil || !step.New || step.Order.TxHash == "" {
 		return nil // Update finds out, too

@@ -35,8 +35,8 @@ func (s *Shards) OrderByTransaction(ctx context.Context, hash common.Hash) (ramp
 	return s.findTransaction(ctx, s.all(), hash)
 }
 
-// NewestSuccess is [Store.NewestSuccess] in every database. While one does not answer, it is the newest of the
-// others, which is as good a witness.
+// NewestSuccess is [Store.NewestSuccess] in every database. While one does not answer, it is the newest of
+// the others, which is as good a witness.
 func (s *Shards) NewestSuccess(ctx context.Context, network ramp.Network) (newest ramp.Order, err error) {
 	if err := s.made(); err != nil {
 		return ramp.Order{}, err

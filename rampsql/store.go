@@ -36,6 +36,7 @@ type Store struct {
 	*dialect
 	hooks      commitHooks
 	home       home
+	own        own
 	rehearsals rehearsals
 	turns      turns
 }
@@ -87,13 +88,14 @@ type Config struct {
 	// step.Order.SessionID says whose assets change, also 12 hours after the validate call.
 	Apply func(ctx context.Context, tx *sql.Tx, step ramp.Step) error
 
-	// UntouchedTables names tables that no rollback changes, such as those of MyISAM, and to which Apply never
-	// writes, nor a trigger or procedure that it calls. Every other such table in the schema of the orders
-	// is an error of Check, and of each burn: what is written there when a grant is rehearsed would stay.
+	// UntouchedTables names tables that no rollback changes, such as those of MyISAM, and to which Apply
+	// never writes, nor a trigger or procedure that it calls. Every other such table in the schema of the
+	// orders is an error of Check, and of each burn: what is written there when a grant is rehearsed would
+	// stay.
 	UntouchedTables []string
 
-	// ASCIISessions says that every session ID of the game is of printable ASCII characters. The store
-	// then accepts no order of another session, with a [*ramp.InvalidError], and Check does not demand that the
+	// ASCIISessions says that every session ID of the game is of printable ASCII characters. The store then
+	// accepts no order of another session, with a [*ramp.InvalidError], and Check does not demand that the
 	// database and the connection can hold other characters, as those of latin1 on MySQL cannot.
 	ASCIISessions bool
 
@@ -144,9 +146,20 @@ func New(c Config) (*Store, error) {
 	}
 	c.Retries = max(0, cmp.Or(c.Retries, 3))
 	c.UntouchedTables = slices.Clone(c.UntouchedTables)
-	return &Store{
-		config: c, dialect: c.Dialect.values(), rehearsals: rehearsals{turn: make(chan struct{}, 1)},
-	}, nil
+	s := &Store{config: c, dialect: c.Dialect.values(), own: own{c.Projects, c.Network}}
+	s.rehearsals = rehearsals{dialect: s.dialect, apply: s.apply, untouched: c.UntouchedTables,
+		turn: make(chan struct{}, 1)}
+	return s, nil
+}
+
+// bind returns a statement and its arguments as they are sent.
+func (s *Store) bind(statement string, args ...any) (string, []any) {
+	if strings.Contains(statement, ours) {
+		var condition string
+		condition, args = s.own.condition(args)
+		statement = strings.ReplaceAll(statement, ours, condition)
+	}
+	return s.dialect.bind(statement, args...)
 }
 
 // made returns an error for a store that New has not made, such as new(Store).
@@ -182,7 +195,7 @@ func (s *Store) Update(ctx context.Context, id uuid.UUID, next ramp.Transition) 
 	}
 	opened, err := openingStep(next)
 	if err == nil && opened.New { // nobody would find it
-		if err = s.owns(&opened.Order); err != nil {
+		if err = s.own.check(&opened.Order); err != nil {
 			err = fmt.Errorf("%w: the terms must be for the Projects and the Network of rampsql.Config", err)
 		}
 	}
@@ -312,7 +325,7 @@ func (s *Store) transact(
 	if err := s.apply(ctx, t.tx(), &step); err != nil {
 		return ramp.Step{}, row.claim, err
 	}
-	err = s.tryGrant(ctx, t, &step, row.claim)
+	err = s.rehearsals.tryGrant(ctx, t, &step, row.claim)
 	if err == nil && !commit && !s.reverts {
 		err = unchanged(ctx, t.tx(), s.session, id, before)
 	}
@@ -536,4 +549,15 @@ func (s *Store) findPlace(ctx context.Context, tx *sql.Tx) error {
 		return err
 	}
 	return s.home.found(place)
+}
+
+// abandonKept ends an order that Apply has committed in its rehearsal, so that no repeat of its call is
+// signed.
+func (s *Store) abandonKept(ctx context.Context, id uuid.UUID, kept *keptError, turns *callTurns) error {
+	_, _, err := s.transact(ctx, id, &ramp.Step{},
+		ramp.Abandon("its rehearsed grant was not rolled back", time.Now()), turns, true)
+	if err == nil || errors.Is(err, ramp.ErrOrderUnknown) { // it was rolled back
+		return kept
+	}
+	return fmt.Errorf("%w (abandon the order by hand: %w)", error(kept), err)
 }

@@ -74,8 +74,8 @@ type callTurns struct {
 	known bool // the session's
 }
 
-// busyError is the error of a result whose session has another call. Only its order says which session that is,
-// so it has begun a transaction, and must wait without it.
+// busyError is the error of a result whose session has another call. Only its order says which session that
+// is, so it has begun a transaction, and must wait without it.
 type busyError struct{ session string }
 
 func (*busyError) Error() string { return "another call of the session is in progress" }

@@ -61,8 +61,6 @@ func (d Dialect) Version(ctx context.Context, db interface {
 	return has.version(), nil
 }
 
-func (d Dialect) known() bool { return d.values().begin != nil }
-
 // newest returns the version of the tables that this release needs.
 func newest() (version int) {
 	for _, c := range columns {

@@ -58,7 +58,7 @@ var plants = []planted{
 	{"a failed mint is given back unseen", "rampproof/rampproof.go",
 		"if r.Outcome() == ramp.OrderFailed {", "if r.Outcome() == \"\" {"},
 	{"a grant is not rehearsed", "rampsql/store.go",
-		"	err = s.tryGrant(ctx, t, &step, row.claim)\n", ""},
+		"	err = s.rehearsals.tryGrant(ctx, t, &step, row.claim)\n", ""},
 	{"one transaction ends two orders", "rampsql/schema/sqlite.sql",
 		"CREATE UNIQUE INDEX IF NOT EXISTS ramp_orders_tx_hash", "CREATE INDEX IF NOT EXISTS ramp_orders_tx_hash"},
 
