@@ -319,9 +319,9 @@ func (o *Order) conflict(field string) (Step, error) {
 	return Step{}, &ConflictError{Order: *o, Field: field}
 }
 
-// MaxOrder is the size in bytes of the largest order in its JSON form, what its end adds included: 256 KiB. An
-// intent that would make an order larger is refused before anything is signed, so that a store whose items are
-// limited can end every order that it has accepted.
+// MaxOrder is the size in bytes of the largest order in its JSON form, what its end adds included: 256 KiB.
+// An intent that would make an order larger is refused before anything is signed, so that a store whose
+// items are limited can end every order that it has accepted.
 const MaxOrder = 256 << 10
 
 // maxIntent leaves room for the other texts of an order, each character escaped, and for its fixed members.

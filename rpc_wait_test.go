@@ -527,7 +527,8 @@ func TestEveryWaitForATransactionChecksTheChain(t *testing.T) {
 				if !noBatches {
 					assert.Equal(t, 1, c.requests)
 					assert.Equal(t,
-						[]string{"eth_chainId", "eth_getTransactionReceipt", "eth_getTransactionByHash", "eth_blockNumber"},
+						[]string{"eth_chainId", "eth_getTransactionReceipt", "eth_getTransactionByHash",
+							"eth_blockNumber"},
 						c.asked)
 				}
 

@@ -396,7 +396,8 @@ func TestAGameThatMovesToANewProject(t *testing.T) {
 	before, v := newVault(t, func(c *ramp.HandlerConfig) { c.Terms, store = terms("project-1"), c.Store })
 	require.NoError(t, before.Validate(t, t.Context(), player, mintRequest(t)))
 	moved := func(former ...string) caller {
-		return newCaller(t, ramp.HandlerConfig{Terms: terms("project-3", former...), Players: noPlayers{}, Store: store})
+		return newCaller(t, ramp.HandlerConfig{Terms: terms("project-3", former...), Players: noPlayers{},
+			Store: store})
 	}
 	failed := reported(accepted(t, mintRequest(t)), 0)
 	lost, game := moved(), moved("project-2", "project-1")

@@ -15,9 +15,9 @@ import (
 //   - A decision of a person about a Finding, which it ends. It is about Order or, if the finding has none,
 //     about TxHash. If the Finding is [Ambiguous] and both are set, it says that they belong together.
 //   - The reversal of a decision, which Reverses names. The finding is then as it was.
-//   - That Order and TxHash belong together, which the order does not say: [Reconciler.KeepMatches] keeps it of
-//     a player who is erased, and [Reconciler.KeepBatch] of a transaction that has ended several orders.
-//     Finding is empty.
+//   - That Order and TxHash belong together, which the order does not say: [Reconciler.KeepMatches] keeps
+//     it of a player who is erased, and [Reconciler.KeepBatch] of a transaction that has ended several
+//     orders. Finding is empty.
 //
 // Entries are neither changed nor deleted.
 type Entry struct {

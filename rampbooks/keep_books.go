@@ -14,10 +14,10 @@ import (
 // corrects nothing. See [Reconciler.Reconcile].
 //
 // The position keeps where the last books ended, so it must survive the process: a [PositionFile] on a disk
-// that does, or a [PositionStore] of yours. The totals of new books begin there. Their findings begin earlier,
-// by the duration [Overlap]. If position is nil, the totals begin a day ago. It also keeps the findings whose
-// order still waits, with their transactions: all later books list them, until the order has ended. Only one
-// process keeps the books of a position; another one waits until it has ended.
+// that does, or a [PositionStore] of yours. The totals of new books begin there. Their findings begin
+// earlier, by the duration [Overlap]. If position is nil, the totals begin a day ago. It also keeps the
+// findings whose order still waits, with their transactions: all later books list them, until the order has
+// ended. Only one process keeps the books of a position; another one waits until it has ended.
 //
 // If the position is about another chain, project or network, or about other tokens, no books are made.
 // After you add a token, run the command reconcile once, with -position, and with -from at the time
@@ -57,7 +57,8 @@ func (r *Reconciler) KeepBooks(
 	defer tick.Stop()
 	known := map[string]bool{} // the findings of the last books
 	for {
-		if known, _ = r.nextBooks(ctx, position, report, known); ctx.Err() != nil { // which has logged the error
+		known, _ = r.nextBooks(ctx, position, report, known) // which has logged the error
+		if ctx.Err() != nil {
 			return
 		}
 		select {

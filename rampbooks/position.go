@@ -16,9 +16,9 @@ import (
 	"github.com/token-ramp/ramp-go/internal/filelock"
 )
 
-// PositionStore keeps where the last books of [Reconciler.KeepBooks] ended: a [PositionFile], or what you write
-// for a job whose files do not survive it, such as a row or an item of a database. The text is at most as large
-// as the list of orders that have ended in one hour, and of findings that wait.
+// PositionStore keeps where the last books of [Reconciler.KeepBooks] ended: a [PositionFile], or what you
+// write for a job whose files do not survive it, such as a row or an item of a database. The text is at
+// most as large as the list of orders that have ended in one hour, and of findings that wait.
 type PositionStore interface {
 	// Lock makes sure that nobody else keeps these books until unlock is called. If another process does, the
 	// error wraps [ErrPositionLocked]. It may do nothing if whatever starts the job never starts it twice.

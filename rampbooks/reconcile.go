@@ -14,11 +14,11 @@ import (
 const Overlap = 2 * time.Hour
 
 // Reconcile compares the orders of a period with the events of their tokens: the mints and burns in the
-// blocks of the period, and the orders that ended in it. It also reports the orders that wait, and whose
-// 13 hours ended in the period. It changes nothing. The period ends just before to, which must be final
-// and at least two minutes ago: otherwise the error wraps [ErrNotFinal]. If to is zero, it ends as late as it can.
-// [Reconciler.KeepBooks], and the command reconcile with -position, also report again what earlier books have
-// found for orders that wait still, if they have an event.
+// blocks of the period, and the orders that ended in it. It also reports the orders that wait, and whose 13
+// hours ended in the period. It changes nothing. The period ends just before to, which must be final and at
+// least two minutes ago: otherwise the error wraps [ErrNotFinal]. If to is zero, it ends as late as it can.
+// [Reconciler.KeepBooks], and the command reconcile with -position, also report again what earlier books
+// have found for orders that wait still, if they have an event.
 //
 // An order and an event belong together by their transaction, or else by user, token, direction,
 // amount and time. If that leaves a choice, it is a finding. Orders and events are each read once

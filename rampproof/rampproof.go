@@ -101,8 +101,9 @@ type Config struct {
 	MintFeeBps map[common.Address]int
 
 	// Decimals are those of ERC-20 tokens, or 0 of an NFT. The contract of a token without an entry is
-	// asked once, and again after a proof has failed. If the contract has no decimals, it is that of an NFT, and each token ID counts as one.
-	// If an entry is too low, a transaction that moves too few tokens proves the order.
+	// asked once, and again after a proof has failed. If the contract has no decimals, it is that of an
+	// NFT, and each token ID counts as one. If an entry is too low, a transaction that moves too few
+	// tokens proves the order.
 	Decimals map[common.Address]int
 
 	// Logger gets a warning for each mint that is given back although nobody knows whether the node

@@ -161,8 +161,8 @@ func parseCheck(c *call) (*checkFlags, error) {
 	c.BoolVar(&f.OneAsset, "one-asset", false,
 		"the game has one asset only, so that the cases about a second one are skipped")
 	c.Int64Var(&f.Amount, "amount", 0,
-		"how much of the asset an order moves (default the largest up to 400 of which the player owns 20 times "+
-			"as much, of both assets, if the game approves it, or 2)")
+		"how much of the asset an order moves (default the largest up to 400 of which the player owns "+
+			"20 times as much, of both assets, if the game approves it, or 2)")
 	c.Int64Var(&f.Tokens, "tokens", 0,
 		"how many tokens that amount is worth in the game (default half of -amount); with -token and "+
 			"-amount, orders at other rates must be rejected")

@@ -129,8 +129,8 @@ func listing(c judge.Case) listed { return listed{c.ID, c.Subject, c.Title, c.Se
 
 func (c *counts) count(o judge.Outcome) *int {
 	return map[judge.Outcome]*int{judge.Passed: &c.Passed, judge.Failed: &c.Failed, judge.Noted: &c.Noted,
-		judge.Unproven: &c.Unproven, judge.Unasked: &c.Unasked, judge.Waived: &c.Waived, judge.Skipped: &c.Skipped,
-		judge.Untried: &c.Untried}[o]
+		judge.Unproven: &c.Unproven, judge.Unasked: &c.Unasked, judge.Waived: &c.Waived,
+		judge.Skipped: &c.Skipped, judge.Untried: &c.Untried}[o]
 }
 
 // writeText writes the details of what failed, then what was not tried, and last, on one

@@ -165,7 +165,8 @@ func TestCheckEndsWithWhatItFound(t *testing.T) {
 
 	status, out := checked(t, flags(url, "-login", "/login", "-run", "^assets$")...)
 	assert.Equal(t, 0, status)
-	assert.Equal(t, "passed: none of 1 cases failed; 0 noted, 0 unproven, 0 unasked, 0 waived, 0 skipped, 0 untried\n", out)
+	assert.Equal(t,
+		"passed: none of 1 cases failed; 0 noted, 0 unproven, 0 unasked, 0 waived, 0 skipped, 0 untried\n", out)
 
 	// The details come first, and what to fix is last.
 	status, out = checked(t,
@@ -189,7 +190,8 @@ func TestCheckEndsWithWhatItFound(t *testing.T) {
 		"balance that moved by 0 (1000 before, 1000 after)\n"+
 		"   want: a balance that moved by -50\n   fix:  Take intent.from of a mint, and keep it when the transaction "+
 		"succeeded.\n\n"+
-		"failed: 1 of 2 cases failed, first mint-succeeds; 1 noted, 0 unproven, 0 unasked, 0 waived, 0 skipped, 0 untried\n"), out)
+		"failed: 1 of 2 cases failed, first mint-succeeds; 1 noted, 0 unproven, 0 unasked, 0 waived, "+
+		"0 skipped, 0 untried\n"), out)
 
 	status, out = checked(t, flags(url, "-login", "/login", "-run", "^validate-at-once$")...)
 	assert.Equal(t, 1, status, "what a case waits for counts, though it was not chosen")
@@ -200,7 +202,8 @@ func TestCheckEndsWithWhatItFound(t *testing.T) {
 	status, out = checked(t, flags(url, "-login", "/login", "-run", "^mint-succeeds$", "-q")...)
 	assert.Equal(t, 1, status)
 	assert.Equal(t,
-		"failed: 1 of 1 cases failed, first mint-succeeds; 0 noted, 0 unproven, 0 unasked, 0 waived, 0 skipped, 0 untried\n", out)
+		"failed: 1 of 1 cases failed, first mint-succeeds; 0 noted, 0 unproven, 0 unasked, 0 waived, "+
+			"0 skipped, 0 untried\n", out)
 
 	status, out = checked(t, flags(url, "-login", "/login", "-run", "^mint-succeeds$", "-skip", "^mint-")...)
 	assert.Equal(t, 0, status, "what is waived does not count")
@@ -211,8 +214,8 @@ func TestCheckEndsWithWhatItFound(t *testing.T) {
 		flags(url, "-login", "/login", "-run", "^assets-token-wrong$", "-skip", "^assets-token-wrong/cut$")...)
 	assert.Equal(t, 0, status)
 	assert.Equal(t,
-		"waived assets-token-wrong/cut: waived (-skip)\n\npassed: none of 1 cases failed; 0 noted, 0 unproven, 0 unasked, 1 "+
-			"waived, 0 skipped, 0 untried\n", out)
+		"waived assets-token-wrong/cut: waived (-skip)\n\npassed: none of 1 cases failed; 0 noted, 0 unproven, "+
+			"0 unasked, 1 waived, 0 skipped, 0 untried\n", out)
 
 	status, _ = checked(t, flags(url, "-login", "/login", "-run", "^result-unknown-again$")...)
 	assert.Equal(t, 0, status, "a SHOULD does not count")
@@ -226,7 +229,8 @@ func TestCheckEndsWithWhatItFound(t *testing.T) {
 		"passed   MUST   5.1  assets-token-wrong\n         missing: passed (without an access token)\n           "+
 			"GET /api/assets: HTTP 200 Content-Type: application/json\n")
 	assert.True(t, strings.HasSuffix(out, "unasked: none of 2 cases failed; 0 noted, 0 unproven, 1 unasked, 0 waived, "+
-		"0 skipped, 0 untried; not tried, though money depends on it: restart (set -restart); or waive it (-skip)\n"), out)
+		"0 skipped, 0 untried; not tried, though money depends on it: restart (set -restart); "+
+		"or waive it (-skip)\n"), out)
 	_, out = checked(t, flags(url, "-login", "/login", "-run", "^(terms-.*|result-rejected|restart)$", "-q")...)
 	assert.Contains(t, out, "; not tried, though money depends on it: "+
 		"terms-token, result-rejected/mint-contract, result-rejected/burn-contract (set -token); "+
@@ -490,7 +494,8 @@ func TestAnInterruptedCheckShowsWhatItTried(t *testing.T) {
 	status := stdio{nil, &out, &errs}.run(ctx, "check",
 		flags(interrupting.URL, "-login", "/login", "-parallel", "1", "-run", "^assets(-older-callers)?$"))
 	assert.Equal(t, 2, status)
-	assert.Equal(t, "interrupted: none of 1 cases failed; 0 noted, 0 unproven, 0 unasked, 0 waived, 0 skipped, 0 untried\n",
+	assert.Equal(t,
+		"interrupted: none of 1 cases failed; 0 noted, 0 unproven, 0 unasked, 0 waived, 0 skipped, 0 untried\n",
 		out.String())
 	assert.Equal(t, "ramp check: interrupted after 1 of 2 cases\n", errs.String())
 }
@@ -604,7 +609,8 @@ func TestWhatCheckCouldNotTryIsNotPassed(t *testing.T) {
 	status, out := checked(t, append(args, "-run", "^(assets|restart/mint-fails)$")...)
 	assert.Equal(t, 2, status)
 	assert.Contains(t, out, "untried restart: the server could not be restarted: exit status 3: no such service\n")
-	assert.Contains(t, out, "untried: none of 2 cases failed; 0 noted, 0 unproven, 0 unasked, 0 waived, 0 skipped, 1 untried\n")
+	assert.Contains(t, out,
+		"untried: none of 2 cases failed; 0 noted, 0 unproven, 0 unasked, 0 waived, 0 skipped, 1 untried\n")
 
 	status, _ = checked(t, append(args, "-run", "^(mint-succeeds|restart/mint-fails)$")...)
 	assert.Equal(t, 1, status, "what failed counts more")

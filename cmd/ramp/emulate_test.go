@@ -235,8 +235,8 @@ func TestEverySwitchHasAFlag(t *testing.T) {
 	d, err := parseEmulate(newCall(stdio{}, "emulate", "", []string{
 		"-game", "http://127.0.0.1:1", "-assets", "/a", "-validate", "/v", "-result", "/r", "-project", "p",
 		"-url", "http://127.0.0.1:2", "-public", "-speed", "2", "-retry-5xx", "-retry-20", "-accept-expired",
-		"-per-order", "-net", "-uuid-digits", "-result-type", "none", "-failure-status", "400", "-regenerating", "energy", "-no-thief",
-		"-timeout", "1m",
+		"-per-order", "-net", "-uuid-digits", "-result-type", "none", "-failure-status", "400",
+		"-regenerating", "energy", "-no-thief", "-timeout", "1m",
 	}))
 	require.NoError(t, err)
 	without := []string{

@@ -165,8 +165,8 @@ func TestPruneDeletesWhatEndedLongAgo(t *testing.T) {
 	check(t, db.Close())
 	prune := func() (string, string, error) {
 		before := time.Now().AddDate(0, 0, -10).Format(time.DateOnly)
-		return desk(t, nil, "prune", "-db", address, "-project", "project", "-network", "testnet", "-direction", "mint", "-before", before,
-			"-who", "bob", "-reason", "case 19")
+		return desk(t, nil, "prune", "-db", address, "-project", "project", "-network", "testnet",
+			"-direction", "mint", "-before", before, "-who", "bob", "-reason", "case 19")
 	}
 	_, _, err := prune()
 	says(t, fmt.Sprint(err), "the first about order "+pruned+": decide them first")

@@ -53,8 +53,8 @@ func TestAPlayerIsErased(t *testing.T) {
 			shop.end(shop.accept(s, ramp.Burn, 100), ramp.Burn) // which waits in the mailbox
 		}
 		erase := func(flags ...string) (string, error) {
-			decision := []string{"erase", "-db", address, "-project", "project", "-network", "testnet", "-player", "alice", "-who", "bob",
-				"-reason", "case 17"}
+			decision := []string{"erase", "-db", address, "-project", "project", "-network", "testnet",
+				"-player", "alice", "-who", "bob", "-reason", "case 17"}
 			printed, _, err := desk(t, nil, append(decision, flags...)...)
 			return printed, err
 		}

@@ -75,8 +75,8 @@
 //	log.go        the log
 //	bodies.go     the memory of bodies
 //
-// Delete what you do not need: mysql*.go or postgres.go without such a database, and proxy_*_test.go, nginx.conf
-// and haproxy.cfg without these proxies.
+// Delete what you do not need: mysql*.go or postgres.go without such a database, and proxy_*_test.go,
+// nginx.conf and haproxy.cfg without these proxies.
 package main
 
 import (

@@ -45,8 +45,8 @@ func newSettings(flags *flag.FlagSet) *settings {
 			"all servers")
 	flags.StringVar(&s.project, "project", "",
 		"`ID` of the project in the console; required unless the service is emulated")
-	flags.Func("former-projects", "`IDs` of projects that the game had before, separated by commas: what was\n"+
-		"accepted for them ends", func(text string) error {
+	flags.Func("former-projects", "`IDs` of projects that the game had before, separated by commas: "+
+		"what was\naccepted for them ends", func(text string) error {
 		s.formerProjects = strings.Split(text, ",")
 		return nil
 	})

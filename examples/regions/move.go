@@ -59,7 +59,8 @@ func (g *Game) leave(ctx context.Context, player string, from, to int) error {
 			return err
 		}
 		for _, statement := range []string{
-			"INSERT INTO parcels (id, player, asset, amount) SELECT gen_random_uuid()::text, player, asset, amount" +
+			"INSERT INTO parcels (id, player, asset, amount)" +
+				" SELECT gen_random_uuid()::text, player, asset, amount" +
 				" FROM balances WHERE player = $1 AND amount > 0",
 			"DELETE FROM balances WHERE player = $1",
 			"DELETE FROM residents WHERE player = $1",
@@ -74,7 +75,8 @@ func (g *Game) leave(ctx context.Context, player string, from, to int) error {
 
 // arrive makes a player a resident.
 func (g *Game) arrive(ctx context.Context, player string, to int) error {
-	_, err := g.Shards[to].ExecContext(ctx, "INSERT INTO residents (player) VALUES ($1) ON CONFLICT DO NOTHING", player)
+	_, err := g.Shards[to].ExecContext(ctx,
+		"INSERT INTO residents (player) VALUES ($1) ON CONFLICT DO NOTHING", player)
 	return err
 }
 
@@ -104,8 +106,8 @@ type parcel struct {
 	target            int
 }
 
-// Deliver takes up to a thousand parcels of each database to where their players are. Call it every minute, in
-// any number of processes. A database that does not answer keeps only its own parcels waiting.
+// Deliver takes up to a thousand parcels of each database to where their players are. Call it every minute,
+// in any number of processes. A database that does not answer keeps only its own parcels waiting.
 func (g *Game) Deliver(ctx context.Context) error {
 	var failed []error
 	for from, db := range g.Shards {
@@ -120,7 +122,8 @@ func (g *Game) Deliver(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// parcels lists parcels, each with its target, which never changes: only there can be seen whether it arrived.
+// parcels lists parcels, each with its target, which never changes: only there can be seen
+// whether it arrived.
 func (g *Game) parcels(ctx context.Context, db *sql.DB) (all []parcel, err error) {
 	rows, err := db.QueryContext(ctx, "SELECT id, player, asset, amount FROM parcels LIMIT 1000")
 	if err != nil {
@@ -137,13 +140,15 @@ func (g *Game) parcels(ctx context.Context, db *sql.DB) (all []parcel, err error
 	return all, rows.Err()
 }
 
-// deliver takes one parcel to where its player is. If the player has moved on meanwhile, it is a parcel there.
+// deliver takes one parcel to where its player is. If the player has moved on meanwhile, it is
+// a parcel there.
 func (g *Game) deliver(ctx context.Context, db *sql.DB, p parcel) error {
 	place, err := g.Place(ctx, p.player)
 	if err != nil {
 		return err
 	}
-	err = db.QueryRowContext(ctx, "UPDATE parcels SET target = COALESCE(target, $1) WHERE id = $2 RETURNING target",
+	err = db.QueryRowContext(ctx,
+		"UPDATE parcels SET target = COALESCE(target, $1) WHERE id = $2 RETURNING target",
 		place.Shard, p.id).Scan(&p.target)
 	if errors.Is(err, sql.ErrNoRows) { // another process has delivered it
 		return nil
@@ -152,7 +157,8 @@ func (g *Game) deliver(ctx context.Context, db *sql.DB, p parcel) error {
 		return err
 	}
 	err = inTransaction(ctx, g.Shards[p.target], func(tx *sql.Tx) error {
-		done, err := tx.ExecContext(ctx, "INSERT INTO delivered (id) VALUES ($1) ON CONFLICT DO NOTHING", p.id)
+		done, err := tx.ExecContext(ctx,
+			"INSERT INTO delivered (id) VALUES ($1) ON CONFLICT DO NOTHING", p.id)
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,6 @@
-// Package regions is a game whose players are in several PostgreSQL databases, such as one for each region. An
-// order is in the database of its player, and rampsql.Shards finds it, also after its player has moved. The
-// session ID is the ID of the player. Copy it.
+// Package regions is a game whose players are in several PostgreSQL databases, such as one for each region.
+// An order is in the database of its player, and rampsql.Shards finds it, also after its player has moved.
+// The session ID is the ID of the player. Copy it.
 //
 // Each database has residents, the players who are there. What an order brings to a player who has moved on
 // becomes a parcel, and [Game.Deliver] takes it to where the player is.

@@ -30,7 +30,8 @@ func Decimals(ctx context.Context, chain *ramp.RPC, token common.Address) (int, 
 			errNoContract)
 	}
 	if len(returned) != 32 {
-		return 0, fmt.Errorf("ramp: eth_call: %s answered with %d bytes instead of a number", token, len(returned))
+		return 0, fmt.Errorf("ramp: eth_call: %s answered with %d bytes instead of a number", token,
+			len(returned))
 	}
 	n := new(big.Int).SetBytes(returned)
 	if !n.IsInt64() || n.Int64() > math.MaxUint8 {
@@ -90,14 +91,15 @@ func (t *tokens) CheckTokens(ctx context.Context, products []ramp.Product) error
 			var rejected *ramp.RPCError
 			asked, err := Decimals(ctx, t.chain, token)
 			if err != nil && !errors.As(err, &rejected) { // a contract of pieces may have no decimals
-				found = append(found, fmt.Errorf("ramp: check the token of product %q: %w", product.Name, err))
+				found = append(found,
+					fmt.Errorf("ramp: check the token of product %q: %w", product.Name, err))
 				continue
 			}
 			decimals = asked
 		}
 		if _, err := product.Tokens.Units(decimals); err != nil {
-			found = append(found, fmt.Errorf("ramp: product %q sells %s tokens of the contract %s, which has "+
-				"%d decimals", product.Name, product.Tokens, token, decimals))
+			found = append(found, fmt.Errorf("ramp: product %q sells %s tokens of the contract %s, "+
+				"which has %d decimals", product.Name, product.Tokens, token, decimals))
 		}
 	}
 	return errors.Join(found...)

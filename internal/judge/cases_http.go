@@ -150,7 +150,8 @@ func (e endpoint) httpInputs() []Input {
 func assetsTypes() []Input {
 	return mild(rows[[]string]{Should: {
 		{"assets-type-none", "an assets call without a Content-Type", nil},
-		{"assets-type-octets", "an assets call of application/octet-stream", []string{"application/octet-stream"}},
+		{"assets-type-octets", "an assets call of application/octet-stream",
+			[]string{"application/octet-stream"}},
 		{"assets-type-text", "an assets call of text/plain", []string{"text/plain; charset=utf-8"}},
 	}}.inputs(func(t *trial, types []string) {
 		t.strict(t.assets(t.player, setHeader("Content-Type", types...)))

@@ -211,7 +211,8 @@ func changedRepeats(e ending) []Input {
 // when it comes again.
 func (t *trial) comesAgain(o order, status string) {
 	if a := t.assets(o.owner); t.answered(a) && !a.succeeded {
-		t.lacks("the session of an earlier player is not valid anymore", "sessions that last for the whole run")
+		t.lacks("the session of an earlier player is not valid anymore",
+			"sessions that last for the whole run")
 	}
 	t.ledger.approved(o)
 	t.ledger.confirmed(o, status)

@@ -47,11 +47,13 @@ func (t *trial) begin() {
 	}
 	switch poor := t.before.of(t.second).Cmp(enough) < 0; {
 	case t.OneAsset && t.second != "":
-		t.untried("the player lists a second asset, %s, but the game has one only (-one-asset)", t.said(t.second))
+		t.untried("the player lists a second asset, %s, but the game has one only (-one-asset)",
+			t.said(t.second))
 	case t.needs&(aSecondAsset|aListedAsset) == 0:
 	case t.second == "":
 		t.lacks("the player lists no second asset",
-			"a player who owns "+show(enough)+" of a second one (-login), or -one-asset if the game has one only")
+			"a player who owns "+show(enough)+" of a second one (-login), "+
+				"or -one-asset if the game has one only")
 	case t.needs&aSecondAsset != 0 && poor:
 		t.lacks("the player owns too little of a second asset", "a smaller -amount, or a player who owns "+
 			show(enough)+" of "+t.said(t.second)+" (-login, -second-asset)")

@@ -144,10 +144,11 @@ func TestAnApplyThatFailsEndsItsTransaction(t *testing.T) {
 	check(t, queries.Set(t.Context(), "alice", "gold", 100))
 	var fail func(tx pgx.Tx) error
 	var cancel context.CancelFunc
-	store := must(New(configOf(stdlib.OpenDBFromPool(single)), func(ctx context.Context, tx pgx.Tx, step ramp.Step) error {
-		check(t, move(ctx, queries.WithTx(tx), step))
-		return fail(tx)
-	}))(t)
+	store := must(New(configOf(stdlib.OpenDBFromPool(single)),
+		func(ctx context.Context, tx pgx.Tx, step ramp.Step) error {
+			check(t, move(ctx, queries.WithTx(tx), step))
+			return fail(tx)
+		}))(t)
 	order := &ramp.ValidateRequest{UUID: uuid.New(), UserSig: "0xabcd",
 		UserAddress: "0x00000000000000000000000000000000000000Bb", ProjectID: "project-1",
 		Intent: ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble,

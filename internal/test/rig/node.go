@@ -156,7 +156,10 @@ func (n *Node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		Params []json.RawMessage
 	}
 	_ = json.Unmarshal(body, &calls)
-	for method, lag := range map[string]uint64{"eth_getLogs": n.Lag, "eth_getTransactionReceipt": n.ReceiptLag} {
+	for method, lag := range map[string]uint64{
+		"eth_getLogs":               n.Lag,
+		"eth_getTransactionReceipt": n.ReceiptLag,
+	} {
 		if bytes.Contains(body, []byte(method)) {
 			n.Head -= lag
 			defer func() { n.Head += lag }()

@@ -51,7 +51,12 @@ func TestRecipesWithTwoOfEverything(t *testing.T) {
 		for _, of := range []struct {
 			project string
 			network ramp.Network
-		}{{"project-2", ramp.Mainnet}, {"project-1", ramp.Mainnet}, {"project-1", ramp.Testnet}, {"blue", ramp.Mainnet}} {
+		}{
+			{"project-2", ramp.Mainnet},
+			{"project-1", ramp.Mainnet},
+			{"project-1", ramp.Testnet},
+			{"blue", ramp.Mainnet},
+		} {
 			want[place(of.project, of.network, true)] = fmt.Sprint(of.project, " on ", of.network)
 			if of.network == ramp.Mainnet {
 				place(of.project, of.network, false)
@@ -105,7 +110,8 @@ func TestAnOutboxLacksWhatWasSettled(t *testing.T) {
 		take(t, store, settled.id, ramp.Settled("by mail", settled.finish(failure)))
 		sent := func(id uuid.UUID) (n int) {
 			t.Helper()
-			check(t, p.db.QueryRow(bind(p.dialect, "SELECT count(*) FROM outbox WHERE id = ?"), id.String()+" failed").Scan(&n))
+			check(t, p.db.QueryRow(bind(p.dialect, "SELECT count(*) FROM outbox WHERE id = ?"),
+				id.String()+" failed").Scan(&n))
 			return n
 		}
 		equal(t, "messages of Apply", fmt.Sprint(sent(failed.id), sent(settled.id)), "1 0")

@@ -25,20 +25,23 @@ func TestALockedRowHoldsOneConnection(t *testing.T) {
 		lock func(o order) string // o is the first order
 		call func(store ramp.Store, ctx context.Context, o, first order) error
 	}{
-		{"results of a player whose row is locked", lockHoldings, func(s ramp.Store, ctx context.Context, o, _ order) error {
-			_, err := s.Update(ctx, o.id, o.finish(failure))
-			return err
-		}},
-		{"mints of a player whose row is locked", lockHoldings, func(s ramp.Store, ctx context.Context, _, _ order) error {
-			o := newOrder("alice", mint("gold", 1))
-			_, err := s.Update(ctx, o.id, o.accept())
-			return err
-		}},
-		{"burns of a player whose row is locked", lockHoldings, func(s ramp.Store, ctx context.Context, _, _ order) error {
-			o := newOrder("alice", burn("gold", 1))
-			_, err := s.Update(ctx, o.id, o.accept())
-			return err
-		}},
+		{"results of a player whose row is locked", lockHoldings,
+			func(s ramp.Store, ctx context.Context, o, _ order) error {
+				_, err := s.Update(ctx, o.id, o.finish(failure))
+				return err
+			}},
+		{"mints of a player whose row is locked", lockHoldings,
+			func(s ramp.Store, ctx context.Context, _, _ order) error {
+				o := newOrder("alice", mint("gold", 1))
+				_, err := s.Update(ctx, o.id, o.accept())
+				return err
+			}},
+		{"burns of a player whose row is locked", lockHoldings,
+			func(s ramp.Store, ctx context.Context, _, _ order) error {
+				o := newOrder("alice", burn("gold", 1))
+				_, err := s.Update(ctx, o.id, o.accept())
+				return err
+			}},
 		{"deliveries of an order that is locked", lockOrder, func(s ramp.Store, ctx context.Context, _, o order) error {
 			_, err := s.Update(ctx, o.id, o.finish(failure))
 			return err
@@ -89,8 +92,8 @@ func TestALockedRowHoldsOneConnection(t *testing.T) {
 				}
 				for waiting := 0; waiting < calls; time.Sleep(time.Millisecond) { // for a turn, a connection or the row
 					all := stacks()
-					waiting = strings.Count(all, "rampsql.(*turns).take(") + strings.Count(all, "database/sql.(*DB).conn(") +
-						w.db.Stats().InUse
+					waiting = strings.Count(all, "rampsql.(*turns).take(") +
+						strings.Count(all, "database/sql.(*DB).conn(") + w.db.Stats().InUse
 				}
 				soon, cancelSoon := context.WithTimeout(t.Context(), 3*time.Second)
 				defer cancelSoon()

@@ -68,7 +68,8 @@ var events = []event{
 	{"a person obeys, and the service is silent", func(w *world) { w.obeys(unheard) }, nil, 0},
 	{"a person obeys after 14 hours", func(w *world) { w.pass(14 * time.Hour); w.obeys(unheard) }, nil, 0},
 	{"a person takes another's hash", func(w *world) { w.errs("another's hash") }, asking, 16},
-	{"a person takes the hash of her other order", func(w *world) { w.errs("the hash of her other order") }, asking, 16},
+	{"a person takes the hash of her other order",
+		func(w *world) { w.errs("the hash of her other order") }, asking, 16},
 	{"a person abandons", func(w *world) { w.errs("abandons") }, asking, 16},
 	{"a person abandons after 14 hours", func(w *world) { w.pass(14 * time.Hour); w.errs("abandons") }, asking, 16},
 	{"old mints are pruned", func(w *world) { w.pass(8 * day); w.prune() }, nil, 0},
@@ -107,7 +108,8 @@ var events = []event{
 
 	// Clocks.
 	{"the clock of the servers is ahead", func(w *world) { w.game.clock = 10 * time.Minute }, nil, 0},
-	{"the clock of the servers is far ahead", func(w *world) { w.game.clock, w.books.blames = 3*time.Hour, true }, nil, 0},
+	{"the clock of the servers is far ahead",
+		func(w *world) { w.game.clock, w.books.blames = 3*time.Hour, true }, nil, 0},
 	{"the clock of the servers is behind", func(w *world) { w.game.clock = -10 * time.Minute }, nil, 0},
 	{"midnight", func(w *world) { w.pass(w.now().Truncate(day).Add(day + time.Minute).Sub(w.now())) }, nil, 0},
 }
