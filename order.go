@@ -344,7 +344,7 @@ func openOrder(s Session, r *ValidateRequest, now time.Time) (Order, error) {
 	}
 	intent, err := wire.Marshal(o.Intent)
 	if err != nil {
-		return Order{}, err
+		return Order{}, fmt.Errorf("ramp: order %s: %w", o.UUID, err)
 	}
 	if len(intent) > maxIntent {
 		return Order{}, invalid("intent", "must have at most %d bytes, and has %d", maxIntent, len(intent))

@@ -94,6 +94,7 @@ func (s *sharded) orders() (n [2]int) {
 // repeated there, and the move is made again. Nothing is taken, granted or given back twice, nothing is lost,
 // and what comes back reaches the player.
 func TestAPlayerMovesToAnotherDatabase(t *testing.T) {
+	placeOn(t, rampsql.PostgreSQL) // or the test is skipped
 	cut := 1
 	for ; ; cut++ {
 		finished := false
@@ -185,6 +186,7 @@ func moveCutOff(t *testing.T, cut int) (finished bool) {
 
 // A parcel is on its way when its player moves on, and is cut off at each statement. It follows, once.
 func TestAParcelFollowsAPlayerWhoMovesOn(t *testing.T) {
+	placeOn(t, rampsql.PostgreSQL) // or the test is skipped
 	for cut, finished := 1, false; !finished && !t.Failed(); cut++ {
 		t.Run(fmt.Sprintf("cut off at %d", cut), func(t *testing.T) {
 			s := newSharded(t)
