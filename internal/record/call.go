@@ -53,6 +53,7 @@ type call struct {
 type facts struct {
 	reading   string // of the HMAC key, with which the HMAC holds
 	signed    bool   // it has an HMAC
+	unsigned  bool   // no reading of the key has made one: anybody may have sent it
 	session   string
 	token     string
 	uuid      string // as it was written
@@ -94,6 +95,7 @@ func (c *call) read(readings []Reading) {
 			break
 		}
 	}
+	c.unsigned = len(readings) > 0 && c.reading == "" && c.kind != initialize
 	if c.kind == preflight || c.kind == elsewhere {
 		return
 	}
@@ -115,7 +117,7 @@ func (c *call) readHeaders() {
 	}
 	media, _, _ := strings.Cut(c.header.Get("Content-Type"), ";")
 	deviates(c.method != method, "the method is "+c.method+", not "+method)
-	deviates(media != "application/json", "Content-Type is not application/json")
+	deviates(c.kind != result && media != "application/json", "Content-Type is not application/json")
 	deviates(c.kind != assets && !c.signed, "X-HMAC-SIGNATURE is missing")
 	deviates(c.kind == assets && c.size > 0, "an assets call has a body")
 	if c.kind != initialize {
@@ -218,3 +220,19 @@ func (c *call) readAnswer() {
 		}
 	}
 }
+
+// forged reports whether a call cannot be the service's, once the key has made the HMAC of another one.
+func (c *call) forged() bool {
+	return c.unsigned && (c.kind == validate || c.kind == result || c.kind == elsewhere)
+}
+
+// believed returns the calls that show what the service does: once the key has made the HMAC of one, those of
+// which it has not are not the service's.
+func believed(calls []*call) []*call {
+	if !slices.ContainsFunc(calls, (*call).proven) {
+		return calls
+	}
+	return slices.DeleteFunc(slices.Clone(calls), (*call).forged)
+}
+
+func (c *call) proven() bool { return c.reading != "" && (c.kind == validate || c.kind == result) }

@@ -23,7 +23,12 @@ type files struct {
 	key     ramp.HMACKey
 	signer  *ramp.Signer
 	log     *os.File // calls.jsonl
+
+	written, unsigned int64 // bytes of bodies, of all and of unsigned calls
 }
+
+// The most bytes of bodies that a recording has: of all calls, and of those that anybody can send.
+const maxWritten, maxUnsigned = 256 << 20, 16 << 20
 
 func openFiles(folder string, salt []byte, secrets []string) (*files, error) {
 	key, err := ramp.TextKey(TestHMACKey)
@@ -44,7 +49,8 @@ func openFiles(folder string, salt []byte, secrets []string) (*files, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &files{folder, masker{salt}, secrets, key, signer, log}, nil
+	return &files{folder: folder, mask: masker{salt}, secrets: secrets, key: key, signer: signer,
+		log: log}, nil
 }
 
 // entry is a line of calls.jsonl.
@@ -56,8 +62,9 @@ type entry struct {
 	Path          string            `json:"path,omitempty"`
 	Headers       map[string]string `json:"headers"`
 	Bytes         int64             `json:"bytes"`
-	Body          string            `json:"body,omitempty"` // the name of a file, or why there is none
-	HMAC          string            `json:"hmac,omitempty"` // the reading of the key that made it
+	Body          string            `json:"body,omitempty"`     // the name of a file, or why there is none
+	HMAC          string            `json:"hmac,omitempty"`     // the reading of the key that made it
+	Unsigned      bool              `json:"unsigned,omitempty"` // anybody may have sent it
 	Took          string            `json:"took"`
 	Status        int               `json:"status"` // 0 if there was no answer
 	Failure       string            `json:"failure,omitempty"`
@@ -75,8 +82,9 @@ var shown = []string{
 	"X-Content-Type-Options",
 }
 
-// write writes one call: its bodies, each into a file of its own, and a line about it.
-func (f *files) write(c *call) error {
+// write writes one call: its bodies, each into a file of its own, and a line about it. A forged call has only
+// the line.
+func (f *files) write(c *call, forged bool) error {
 	secrets := slices.Concat(f.secrets, []string{c.token, c.header.Get(ramp.HeaderHMAC)})
 	if c.validate != nil {
 		secrets = append(secrets, c.validate.UserSig)
@@ -85,12 +93,15 @@ func (f *files) write(c *call) error {
 		secrets = append(secrets, c.approval.ValidatorSig.String())
 	}
 	e := entry{Call: c.number, Time: c.at.UTC(), Kind: c.kind, Method: c.method, Path: c.path, Bytes: c.size,
-		HMAC: c.reading,
+		HMAC: c.reading, Unsigned: c.unsigned,
 		Took: c.ended.Sub(c.at).String(), Status: c.status, Failure: c.failure, AnswerBytes: c.answerSize}
 	if c.kind == elsewhere || holds(c.path, secrets) {
 		e.Path = f.mask.text(c.path) // a mistyped address may hold anything
 	}
 	asked, answered := c.names()
+	if forged {
+		asked, answered = "", ""
+	}
 	body, err := f.body(c, asked, c.body, c.size, secrets, &e.Body)
 	if err != nil {
 		return err
@@ -161,7 +172,7 @@ func (f *files) body(c *call, name string, body []byte, size int64, secrets []st
 	case size == 0:
 		return nil, nil
 	case !known:
-		*instead = "not written: it is no message of the interface"
+		*instead = "not written: it is no message of the interface, or not the service's"
 		return nil, nil
 	case size > maxBody:
 		*instead = "not written: it is too large"
@@ -171,6 +182,14 @@ func (f *files) body(c *call, name string, body []byte, size int64, secrets []st
 	if err != nil {
 		*instead = "not written: " + err.Error()
 		return nil, nil
+	}
+	n := int64(len(masked))
+	if f.written+n > maxWritten || c.unsigned && f.unsigned+n > maxUnsigned {
+		*instead = "not written: the recording is too large"
+		return nil, nil
+	}
+	if f.written += n; c.unsigned {
+		f.unsigned += n
 	}
 	*instead = fmt.Sprintf("%04d-%s.json", c.number, name)
 	return masked, os.WriteFile(filepath.Join(f.folder, *instead), masked, 0o600)

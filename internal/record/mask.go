@@ -3,8 +3,13 @@ package record
 import (
 	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
 	"errors"
+	"net/url"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -50,12 +55,12 @@ func (m masker) text(raw string) string {
 
 // signature masks hex digits. A prefix 0x, the case of the letters, and the last two digits of a
 // signature of 65 bytes, which are v, stay.
-func (m masker) signature(hex string) string {
-	digits := strings.TrimPrefix(hex, "0x")
+func (m masker) signature(sent string) string {
+	digits := strings.TrimPrefix(sent, "0x")
 	if strings.Trim(digits, "0123456789abcdefABCDEF") != "" {
-		return m.text(hex)
+		return m.text(sent)
 	}
-	stream := m.stream(hex)
+	stream := m.stream(sent)
 	alphabet := "0123456789abcdef"
 	if digits != strings.ToLower(digits) {
 		alphabet = strings.ToUpper(alphabet)
@@ -66,15 +71,17 @@ func (m masker) signature(hex string) string {
 			masked[i] = alphabet[stream[i]%16]
 		}
 	}
-	return hex[:len(hex)-len(digits)] + string(masked)
+	return sent[:len(sent)-len(digits)] + string(masked)
 }
 
-// stream returns as many bytes as text has, which depend on it.
+// stream returns as many bytes as text has, which depend on it. It reads text once, which can be 1 MB.
 func (m masker) stream(text string) (stream []byte) {
+	of := hmac.New(sha256.New, m.salt)
+	of.Write([]byte(text))
+	seed := of.Sum(nil)
 	for n := 0; len(stream) < len(text); n++ {
-		mac := hmac.New(sha256.New, m.salt)
+		mac := hmac.New(sha256.New, seed)
 		mac.Write([]byte{byte(n), byte(n >> 8), byte(n >> 16)})
-		mac.Write([]byte(text))
 		stream = mac.Sum(stream)
 	}
 	return stream
@@ -105,16 +112,35 @@ func (m masker) body(of shape, text []byte, secrets []string, sign func(hex stri
 		}
 		copy(masked[l.start+1:l.end-1], raw)
 	}
-	if holds(string(masked), secrets) {
+	if holds(string(masked), secrets) || holds(unescaped(string(masked)), secrets) {
 		return nil, errors.New("it holds a secret where the interface has none")
 	}
 	return masked, nil
 }
 
-// holds reports whether a text holds one of the secrets.
+// holds reports whether a text holds one of the secrets, as it is or in a usual encoding.
 func holds(text string, secrets []string) bool {
 	return slices.ContainsFunc(secrets, func(secret string) bool {
-		return len(secret) >= minSecret && strings.Contains(text, secret)
+		return len(secret) >= minSecret && slices.ContainsFunc(forms(secret), func(form string) bool {
+			return strings.Contains(text, form)
+		})
+	})
+}
+
+func forms(secret string) []string {
+	raw := []byte(secret)
+	digits := hex.EncodeToString(raw)
+	return []string{secret, digits, strings.ToUpper(digits), url.QueryEscape(secret), url.PathEscape(secret),
+		base64.RawStdEncoding.EncodeToString(raw), base64.RawURLEncoding.EncodeToString(raw)}
+}
+
+var escape = regexp.MustCompile(`\\u[0-9a-fA-F]{4}`)
+
+// unescaped returns a JSON text without the escapes of characters, in which a name can be written.
+func unescaped(text string) string {
+	return escape.ReplaceAllStringFunc(text, func(e string) string {
+		n, _ := strconv.ParseUint(e[2:], 16, 16) // it has four hex digits
+		return string(rune(n))
 	})
 }
 

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math/big"
@@ -40,6 +41,7 @@ var points = []point{
 	{"whether `to.amount` of a mint", (*history).grossOrNet, "a mint with a fee"},
 	{"when a mint takes", nil, "the game decides it, not the service"},
 	{"the form of a `uuid`", (*history).uuidForm, "an initialize, validate or result call"},
+	{"the `Content-Type` of a result", (*history).resultType, "a result"},
 	{"what the digest covers", (*history).userSignature, "a validate call"},
 	{"whether the signed text is the digest", (*history).signedText,
 		"a success of an order that was approved here"},
@@ -505,6 +507,16 @@ func (h *history) repeatedAfter() (seen, setting string) {
 		}
 	}
 	return tally(named), setting
+}
+
+func (h *history) resultType() (seen, setting string) {
+	counts := map[string]int{}
+	for _, c := range h.calls {
+		if c.kind == result {
+			counts[cmp.Or(c.header.Get("Content-Type"), "none")]++
+		}
+	}
+	return tally(counts), "nothing to set, unless something in front of the game decides by it"
 }
 
 func (h *history) attempts() (seen, setting string) {

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,6 +46,7 @@ type rig struct {
 	recorder *record.Recorder
 	folder   string
 	report   *record.Report
+	front    string                                            // the address of the recorder before the game
 	answer   func(w http.ResponseWriter, r *http.Request) bool // instead of the game, if it returns true
 	gold     atomic.Int64
 }
@@ -98,6 +100,7 @@ func between(t *testing.T, c ramptest.Config) *rig {
 			r)
 	}))
 	t.Cleanup(front.Close)
+	g.front = front.URL
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		toService.ServeHTTP(w,
 			r)
@@ -243,6 +246,8 @@ func TestEachPositionOfEachSwitchIsRecognized(t *testing.T) {
 			"32 digits without hyphens in initialize (once), " +
 				"32 digits without hyphens in result (once), 32 digits without hyphens in validate (once) => " +
 				"nothing to set: every notation is read"},
+		{"the `Content-Type` of a result", mint, ramptest.Config{ResultType: "none"},
+			"none (once) => nothing to set, unless something in front of the game decides by it"},
 		{"when a token is `NFT`", mint, ramptest.Config{},
 			"ERC20 with fungible items (once) => nothing to set"},
 		{"when a token is `NFT`", mint, ramptest.Config{TokenType: ramp.TypeNFT},
@@ -567,7 +572,7 @@ func TestDeviationsAndNewFieldsAreListed(t *testing.T) {
 		found = append(found, f.Text)
 	}
 	for _, want := range []string{
-		"result: Content-Type is not application/json", "result: X-HMAC-SIGNATURE is missing",
+		"result: X-HMAC-SIGNATURE is missing",
 		"result: X-Dapp-Authorization is not Bearer and a token", "result: session_id is of type number, not string",
 		"result: tx_hash is missing", "result: receipt.gasUsed is missing", "result: intent is missing",
 		"result: answer: data is of type object, not null", "result: memo (object)",
@@ -575,6 +580,71 @@ func TestDeviationsAndNewFieldsAreListed(t *testing.T) {
 		assert.Contains(t, found, want)
 	}
 	assert.NotContains(t, fmt.Sprint(found), "fee_rate", "it is missing in one example of the interface")
+}
+
+// Whoever has no key teaches nothing, once the key has made one HMAC: a player turned the finding about prices into
+// its contrary with four calls. What came before is marked.
+func TestWhoHasNoKeyTeachesNothing(t *testing.T) {
+	forge := func(g *rig, path, body string) {
+		q := must.Get(http.NewRequestWithContext(t.Context(), http.MethodPost, g.front+path,
+			strings.NewReader(body)))(t)
+		q.Header = http.Header{"Content-Type": {"application/json"}, ramp.HeaderHMAC: {strings.Repeat("0", 64)}}
+		if answer, err := http.DefaultClient.Do(q); err == nil {
+			answer.Body.Close()
+		}
+	}
+	honest := between(t, ramptest.Config{})
+	honest.mint(10)
+	honest.service.Advance(time.Minute)
+
+	g := between(t, ramptest.Config{})
+	const forged = `{"uuid":"6f1c2f0e-8d5b-4c56-9a3e-2b7d4e5f6a71","memo\u001b[2J":1,"receipt":{"status":"0x1"}}`
+	forge(g, ramp.PathResult, forged)
+	g.mint(10)
+	g.service.Advance(time.Minute)
+	for _, path := range []string{ramp.PathValidate, ramp.PathResult, "/elsewhere"} {
+		forge(g, path, forged)
+	}
+	forge(g, ramp.PathValidate, `{"uuid":"`+strings.Repeat("x", 1<<20-20)+`"}`) // which is masked at once
+	report := g.end()
+	seen := func(r *record.Report) []record.Point {
+		return slices.DeleteFunc(slices.Clone(r.Points), func(p record.Point) bool {
+			return p.Name == "the form of v, and whether s is low" // v is 27 or 28, as it happens
+		})
+	}
+	assert.Equal(t, seen(honest.end()), seen(report))
+	assert.Equal(t, honest.end().Deviations, report.Deviations)
+	assert.Equal(t, honest.end().Fresh, report.Fresh)
+	bodies := map[string]int{} // that are written
+	for _, line := range readLines(t, g.folder) {
+		if line["kind"] != "initialize" && line["kind"] != "preflight" {
+			assert.Equal(t, line["hmac"] == nil, line["unsigned"] == true, line)
+		}
+		if name, _ := line["body"].(string); line["unsigned"] == true && strings.HasSuffix(name, ".json") {
+			bodies[name]++
+		}
+	}
+	assert.Len(t, bodies, 1, "only that of the first, before the key had made an HMAC")
+}
+
+// A name of a field is shown on one line, and holds no secret in any usual encoding.
+func TestNamesOfFieldsAreShownOnOneLine(t *testing.T) {
+	g := between(t, ramptest.Config{})
+	g.answer = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path == ramp.PathAssets {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"success":true,"data":{"v1":{}},"\u001b[2J\n# heading":1,`+
+				`"`+base64.RawURLEncoding.EncodeToString([]byte(token))+`":2}`)
+		}
+		return r.URL.Path == ramp.PathAssets
+	}
+	_, _ = g.service.Assets(t.Context(), player())
+	for _, f := range g.end().Fresh {
+		assert.NotContains(t, f.Text, "\x1b")
+		assert.NotContains(t, f.Text, "\n")
+	}
+	line := readLines(t, g.folder)[0]
+	assert.Equal(t, "not written: it holds a secret where the interface has none", line["answer"])
 }
 
 // The golden messages of the interface have no deviation.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/token-ramp/ramp-go/internal/redact"
 )
 
 // field is a field of a message, as the interface describes it.
@@ -180,7 +182,7 @@ func (s shape) compare(text []byte) (fresh, deviations []string) {
 	found := map[string]int{}
 	seen := map[string]bool{}
 	once := func(list *[]string, format string, args ...any) {
-		if line := fmt.Sprintf(format, args...); !seen[line] {
+		if line := redact.New().Line(fmt.Sprintf(format, args...), 200); !seen[line] {
 			seen[line] = true
 			*list = append(*list, line)
 		}
