@@ -132,7 +132,7 @@ func serveAs(t *testing.T, address string) {
 func startShipped(t *testing.T, command []string) (log *bytes.Buffer, stop func()) {
 	log = new(bytes.Buffer)
 	proxy := exec.Command(must(lookUp(command[0]))(t), command[1:]...)
-	proxy.Stdout, proxy.Stderr = log, log
+	proxy.Dir, proxy.Stdout, proxy.Stderr = "/", log, log // the folder of the test may be below what is mounted
 	check(t, proxy.Start())
 	ended := make(chan struct{})
 	go func() { _ = proxy.Wait(); close(ended) }()

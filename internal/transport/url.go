@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/token-ramp/ramp-go/internal/redact"
@@ -26,11 +27,17 @@ func Base(base string, insecure bool) (clean, problem string) {
 // used in part only, problem says why.
 func Address(text string) (u *url.URL, problem string) {
 	u, err := url.Parse(strings.TrimRight(text, "/"))
+	problem = ""
+	if err == nil {
+		problem = hostProblem(u)
+	}
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 		return nil, "must be an absolute URL, such as http://127.0.0.1:8080"
 	case strings.ContainsAny(text, "?#"):
 		return nil, "must have no query and no fragment"
+	case problem != "":
+		return nil, problem
 	}
 	return u, ""
 }
@@ -50,12 +57,37 @@ func ParseURL(text string, insecure bool) (u *url.URL, problem string) {
 		return nil, "must not begin or end with white space"
 	case err != nil, u.Hostname() == "", u.Scheme != "https" && u.Scheme != "http":
 		return nil, "must be an absolute https URL"
+	case hostProblem(u) != "":
+		return nil, hostProblem(u)
 	case u.Scheme == "http" && !insecure && !isPrivate(u.Hostname()):
 		return nil, "must be https, unless the host is on a private network"
 	default:
 		return u, ""
 	}
 }
+
+// hostProblem returns why browsers and Go would not agree on the server of a URL, or on its path.
+func hostProblem(u *url.URL) string {
+	host := u.Hostname()
+	last := strings.ToLower(host[strings.LastIndexByte(strings.TrimSuffix(host, "."), '.')+1:])
+	_, notIP := netip.ParseAddr(host)
+	_, notNumber := strconv.ParseUint(strings.TrimSuffix(last, "."), 0, 64)
+	port, err := strconv.ParseUint(u.Port(), 10, 16)
+	switch {
+	case notIP != nil && strings.Trim(host, hostCharacters) != "":
+		return "must have a host of letters, digits, hyphens and dots, or an IP address; write another name as " +
+			"its DNS has it, with xn--"
+	case notIP != nil && strings.ContainsRune(strings.TrimSuffix(host, "."), '.') && notNumber == nil:
+		return "must have an IP address of four numbers up to 255, because its host ends in a number"
+	case strings.HasSuffix(u.Host, ":"), u.Port() != "" && (err != nil || port == 0):
+		return "must have a port from 1 to 65535, or none"
+	case strings.ContainsFunc(u.Path, unicode.IsControl):
+		return "must not have a control character, also not as %0A"
+	}
+	return ""
+}
+
+const hostCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._"
 
 // isPrivate reports whether a host can only be on a private network.
 func isPrivate(host string) bool {
