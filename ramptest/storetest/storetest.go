@@ -16,7 +16,8 @@ import (
 // calls open for a store and names in one sentence what the store did wrong. If the
 // first one fails, the others are not run, because they need what it tests. A store with
 // the methods of [rampproof.OrderFinder] or [rampbooks.OrderLister] is tested as one, too; if it has none, a
-// subtest that is skipped says so. The data may be shared, because no session and no UUID is used twice.
+// subtest that is skipped says so. The data may be shared, because no session and no UUID is used twice. The
+// orders are of several projects: if your store is limited to some, open it without the limit.
 //
 // The store must move balances, reject a Take above the balance with [ramp.Reject], decline a burn
 // that does not fit or let what does not fit wait elsewhere, approve every other step, and call

@@ -117,7 +117,9 @@ func TestStore(t *testing.T) {
 		one, two := place(t)
 		queries := &Queries{db: one}
 		open := func(pool *pgxpool.Pool) ramp.Store {
-			store := must(New(configOf(stdlib.OpenDBFromPool(pool)),
+			config := configOf(stdlib.OpenDBFromPool(pool))
+			config.Projects, config.Network = nil, "" // the kit has projects of its own
+			store := must(New(config,
 				func(ctx context.Context, tx pgx.Tx, step ramp.Step) error {
 					if err := move(ctx, queries.WithTx(tx), step); err != nil {
 						return err
