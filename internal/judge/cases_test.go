@@ -733,9 +733,10 @@ func TestWhatTheTargetLacksIsUnasked(t *testing.T) {
 				"item_silver"
 		}, 8,
 			"intent-two-assets " + terms + " result-rejected result-other-intent orders-at-once"},
-		"two players, several cases at once": {few(2), 8, terms + " result-rejected result-late"},
+		"two players, several cases at once": {few(2), 8, terms + " result-rejected orders-at-once result-late"},
 		"one player": {few(1), 1, "assets-other-player assets-foreign-token validate-foreign-token " +
-			"result-other-session " + terms + " result-rejected result-other-owner players-at-once result-late"},
+			"result-other-session " + terms + " validate-other result-rejected result-other-owner players-at-once " +
+			"orders-at-once result-late"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
