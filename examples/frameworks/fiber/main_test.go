@@ -41,7 +41,7 @@ const longToken = 140 // UUIDs
 // target is what the judge is told. Its players have tokens of so many UUIDs.
 func target(s *gametest.Studio, token int) conformance.Server {
 	return conformance.Server{URL: s.URL, Key: s.Key, Validator: s.Signer.Address(), ProjectID: "project-1",
-		Token: game.Products[0].Token, Asset: "item_gold", Amount: 100, Tokens: 1,
+		Token: game.Products[0].Token, Asset: "item_gold", OneAsset: true, Amount: 100, Tokens: 1,
 		Strict: true, Settle: time.Millisecond, Late: time.Millisecond, // every effect comes before its answer
 		Waive: regexp.MustCompile("^restart$"), // the orders are in the memory of this process
 		Player: func(_ context.Context, name string) (ramp.Session, error) {
