@@ -75,8 +75,8 @@ func hostProblem(u *url.URL) string {
 	port, err := strconv.ParseUint(u.Port(), 10, 16)
 	switch {
 	case notIP != nil && strings.Trim(host, hostCharacters) != "":
-		return "must have a host of letters, digits, hyphens and dots, or an IP address; write another name as " +
-			"its DNS has it, with xn--"
+		return "must have a host of letters, digits, hyphens and dots, or an IP address; write another " +
+			"name as its DNS has it, with xn--"
 	case notIP != nil && strings.ContainsRune(strings.TrimSuffix(host, "."), '.') && notNumber == nil:
 		return "must have an IP address of four numbers up to 255, because its host ends in a number"
 	case strings.HasSuffix(u.Host, ":"), u.Port() != "" && (err != nil || port == 0):
