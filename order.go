@@ -342,15 +342,34 @@ func openOrder(s Session, r *ValidateRequest, now time.Time) (Order, error) {
 	if err := p.err(); err != nil {
 		return Order{}, err
 	}
+	if err := o.checkSize(); err != nil {
+		return Order{}, err
+	}
+	err := o.derive() // not in the return: Go does not define whether o is read before or after
+	return o, err
+}
+
+// checkSize returns an error for an intent that is too large. It writes the intent only if a bound that is
+// quick to compute does not say that it is small enough.
+func (o *Order) checkSize() error {
+	const each = 320 // of an asset: its names, and an amount of 100 digits on either side of the point
+	most := 256 + len(o.Intent.TargetCandidate) + 6*len(o.Intent.Method) + 6*len(o.Intent.Type)
+	for _, side := range [][]IntentAsset{o.Intent.From, o.Intent.To} {
+		for _, a := range side {
+			most += each + 6*(len(a.Type)+len(a.ID))
+		}
+	}
+	if most <= maxIntent {
+		return nil
+	}
 	intent, err := wire.Marshal(o.Intent)
 	if err != nil {
-		return Order{}, fmt.Errorf("ramp: order %s: %w", o.UUID, err)
+		return fmt.Errorf("ramp: order %s: %w", o.UUID, err)
 	}
 	if len(intent) > maxIntent {
-		return Order{}, invalid("intent", "must have at most %d bytes, and has %d", maxIntent, len(intent))
+		return invalid("intent", "must have at most %d bytes, and has %d", maxIntent, len(intent))
 	}
-	err = o.derive() // not in the return: Go does not define whether o is read before or after
-	return o, err
+	return nil
 }
 
 // OnlyOf limits a transition to the orders of some projects on one network; no projects, and no
