@@ -287,6 +287,9 @@ func Accept(s Session, r *ValidateRequest, now time.Time) Transition {
 			return Step{}, err
 		}
 		if stored == nil {
+			if err := opened.checkSize(); err != nil {
+				return Step{}, err
+			}
 			return Step{Order: opened, Effect: opened.effect(), New: true, Product: r.Product,
 				Tokens: r.Tokens}, nil
 		}
@@ -340,9 +343,6 @@ func openOrder(s Session, r *ValidateRequest, now time.Time) (Order, error) {
 	p.requireStorable(o.UserAddress, "user_address", storable.MaxText)
 	p.requireStorable(o.ProjectID, "project_id", storable.MaxText)
 	if err := p.err(); err != nil {
-		return Order{}, err
-	}
-	if err := o.checkSize(); err != nil {
 		return Order{}, err
 	}
 	err := o.derive() // not in the return: Go does not define whether o is read before or after

@@ -255,6 +255,11 @@ func TestNoOrderIsLargerThanItsBound(t *testing.T) {
 	_, err := accept(largest + 1)
 	assertFields(t, err, "intent must have at most ")
 	assert.LessOrEqual(t, len(err.Error()), 300)
+	stored := must.Get(accept(largest))(t).Order
+	stored.Intent = request(largest + 1).Intent // as a release without this bound has accepted it
+	repeat, err := ramp.Accept(ramp.Session{ID: stored.SessionID}, request(largest+1), atValidate)(&stored)
+	assert.NoError(t, err, "the assets are taken: a repeat is not judged by the rules of today")
+	assert.False(t, repeat.New)
 
 	order := must.Get(accept(largest))(t).Order
 	reason := strings.Repeat("\x01", 4096)
