@@ -102,17 +102,6 @@ func TestThePromiseNamesEveryPackage(t *testing.T) {
 	assert.ElementsMatch(t, want, there)
 }
 
-// The README and docs/compatibility.md have the same two rows.
-func TestTheREADMEPromisesTheSame(t *testing.T) {
-	rows := regexp.MustCompile(`(?m)^\| \*\*(core|kit)\*\*.*$`)
-	promised := rows.FindAllString(read(t, "docs/compatibility.md"), -1)
-	require.Len(t, promised, 2)
-	assert.Equal(t, promised, rows.FindAllString(read(t, "README.md"), -1))
-	for _, dir := range core {
-		assert.Contains(t, promised[0], "`"+strings.Replace(dir, ".", "ramp", 1)+"`")
-	}
-}
-
 // Who imports the core links nothing of the kit.
 func TestTheCoreStandsAlone(t *testing.T) {
 	t.Chdir(root)

@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -234,15 +233,5 @@ func TestOperationsNamesTheLogRecords(t *testing.T) {
 	require.Greater(t, len(records), 8)
 	for _, m := range records {
 		require.True(t, strings.Contains(source, `"`+m[1]+`"`), "nothing logs %s", m[1])
-	}
-}
-
-// The first page is read on a narrow screen.
-func TestTheCodeOfTheREADMEFits(t *testing.T) {
-	for _, m := range fence.FindAllStringSubmatch(read(t, "README.md"), -1) {
-		for line := range strings.Lines(m[2]) {
-			columns := utf8.RuneCountInString(strings.TrimSpace(line)) + 4*strings.Count(line, "\t")
-			assert.LessOrEqual(t, columns, 90, line)
-		}
 	}
 }
