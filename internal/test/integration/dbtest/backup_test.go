@@ -19,6 +19,9 @@ import (
 // A backup of MariaDB blocks commits until it ends. The call fails at the deadline of the commit,
 // and a repeat finds out what was stored.
 func TestABackupThatBlocksCommits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes longer than -short allows")
+	}
 	t.Setenv(envMySQL, newMariaDB(t)) // the lock is of all databases of a server, which other tests use
 	p := placeOn(t, rampsql.MySQL)
 	backup, err := open(t, "mysql", addressOf(t, envMySQL)).Conn(t.Context())

@@ -59,19 +59,25 @@ type mode struct {
 	only      string // part of the only version that knows the params; "" if all do
 }
 
-// eachDatabase runs a test on every available database in its default mode. The
-// administrator also runs the migrations.
+// eachDatabase runs a test on every available database in its default mode, beside each other, because one mostly
+// waits for its server. The administrator also runs the migrations.
 func eachDatabase(t *testing.T, test func(t *testing.T, p *place), migrations ...string) {
 	for _, d := range databases {
-		t.Run(d.name, func(t *testing.T) { test(t, newPlace(t, d, d.modes[0], migrations...)) })
+		t.Run(d.name, func(t *testing.T) {
+			t.Parallel()
+			test(t, newPlace(t, d, d.modes[0], migrations...))
+		})
 	}
 }
 
-// eachMode runs a test on every available database in every mode.
+// eachMode runs a test on every available database in every mode, like eachDatabase.
 func eachMode(t *testing.T, test func(t *testing.T, p *place)) {
 	for _, d := range databases {
 		for _, m := range d.modes {
-			t.Run(d.name+"/"+m.name, func(t *testing.T) { test(t, newPlace(t, d, m)) })
+			t.Run(d.name+"/"+m.name, func(t *testing.T) {
+				t.Parallel()
+				test(t, newPlace(t, d, m))
+			})
 		}
 	}
 }

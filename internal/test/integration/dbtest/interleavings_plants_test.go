@@ -222,6 +222,9 @@ func (l *listener) Errorf(format string, args ...any) { l.told += fmt.Sprintf(fo
 
 // Mistakes that studios make are found, and called by their names.
 func TestInterleavingsFindMistakesOfStudios(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes longer than -short allows")
+	}
 	racedetector.Skip(t)
 	eachDatabase(t, func(t *testing.T, p *place) {
 		for _, plant := range plants {

@@ -44,6 +44,9 @@ func testKill(t *testing.T, p *place, programs ...string) {
 
 func TestKill(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("it takes longer than -short allows")
+	}
 	eachDatabase(t, func(t *testing.T, p *place) { testKill(t, p, "") })
 }
 

@@ -125,6 +125,9 @@ func (all goPackages) brokenDocLinks(t *testing.T, folder string, file *ast.File
 }
 
 func TestEveryDocLinkLeadsSomewhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes longer than -short allows")
+	}
 	all, files := goPackages{}, map[string]*ast.File{}
 	require.NoError(t, filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 		if entry.IsDir() && entry.Name() == "node_modules" {

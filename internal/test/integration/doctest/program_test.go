@@ -18,6 +18,9 @@ import (
 // README, and plays against the emulator.
 func TestTheFirstServerOfTheREADME(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("it takes longer than -short allows")
+	}
 	lines := map[string]string{} // by their first words
 	for _, b := range append(blocks(t, "README.md", "sh"), blocks(t, "docs/emulator.md", "sh")...) {
 		for line := range strings.Lines(b.text) {
@@ -69,6 +72,9 @@ func TestTheFirstServerOfTheREADME(t *testing.T) {
 // server and for its judge.
 func TestAfterTheLinesOfTheEmulatorTheJudgeNeedsNoOtherFlag(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("it takes longer than -short allows")
+	}
 	folder := t.TempDir()
 	printed := filepath.Join(folder, "printed")
 	run(t, "go run ./cmd/ramp emulate -game http://127.0.0.1:1 -listen 127.0.0.1:0 | "+
@@ -77,11 +83,7 @@ func TestAfterTheLinesOfTheEmulatorTheJudgeNeedsNoOtherFlag(t *testing.T) {
 	begin := strings.Replace(exports, "%s", printed, 1)
 	url := run(t, begin+"go -C examples/gameserver run . -any-page -any-rate -addr 127.0.0.1:0 -db sqlite:DATABASE",
 		command{until: `^ready on (http://\S+)`})
-	judge := begin
-	if testing.Short() {
-		judge += "RAMP_RUN='terms|rate|mint|burn' "
-	}
-	run(t, judge+"go run ./cmd/ramp check -skip 'rate|restart' -url "+url, command{until: "^passed: none of "})
+	run(t, begin+"go run ./cmd/ramp check -skip 'rate|restart' -url "+url, command{until: "^passed: none of "})
 
 	url = run(t, begin+"go -C examples/gameserver run . -any-page -addr 127.0.0.1:0 -db sqlite:DATABASE",
 		command{until: `^ready on (http://\S+)`})
@@ -93,6 +95,9 @@ func TestAfterTheLinesOfTheEmulatorTheJudgeNeedsNoOtherFlag(t *testing.T) {
 // The scripts of the page about CI and certificates, against a game whose certificate is its own authority.
 func TestTheScriptsOfTheEmulator(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("it takes longer than -short allows")
+	}
 	scripts := blocks(t, "docs/emulator.md", "bash")
 	require.Len(t, scripts, 2)
 	folder := t.TempDir()
