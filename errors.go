@@ -19,6 +19,7 @@ import (
 
 	"github.com/token-ramp/ramp-go/internal/redact"
 	"github.com/token-ramp/ramp-go/internal/transport"
+	"github.com/token-ramp/ramp-go/internal/typed"
 	"github.com/token-ramp/ramp-go/internal/wire"
 )
 
@@ -149,12 +150,11 @@ func (p *problems) requireText(text, path string) {
 // spreadsheet. What nobody sees in it is no part of it, and is shown escaped.
 func (p *problems) requireTyped(text, path string) {
 	const most = 100 // that are shown
-	p.requireFilled(text, path)
-	switch what, quoted := redact.Unseen(text), strconv.QuoteToASCII(text[:min(most, len(text))]); {
-	case what != "":
-		p.add(path, "must not have %s, as in %s", what, quoted)
-	case strings.TrimSpace(text) != text:
-		p.add(path, "must not begin or end with white space, as in %s", quoted)
+	p.require(text != "", path)
+	if problem := typed.Problem(text); problem != "" && utf8.ValidString(text) {
+		p.add(path, "%s, as in %s", problem, strconv.QuoteToASCII(text[:min(most, len(text))]))
+	} else {
+		p.requireText(text, path)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/token-ramp/ramp-go/internal/redact"
+	"github.com/token-ramp/ramp-go/internal/typed"
 )
 
 // HMACKey is the HMAC key from the service console (interface 5.2). It signs and
@@ -46,7 +47,7 @@ func TextKey(text string) (HMACKey, error) {
 	case trimmed != text:
 		return HMACKey{}, fmt.Errorf("ramp: %w: white space surrounds it", ErrHMACKey)
 	}
-	if what := redact.Unseen(text); what != "" {
+	if what := typed.Unseen(text); what != "" {
 		return HMACKey{}, fmt.Errorf("ramp: %w: it has %s", ErrHMACKey, what)
 	}
 	return newHMACKey([]byte(text), "text", "Base64URLKey", text)
@@ -57,7 +58,7 @@ func TextKey(text string) (HMACKey, error) {
 // white space, nonzero trailing bits, an empty key, or one that is too short for
 // GODEBUG=fips140=only.
 func Base64URLKey(text string) (HMACKey, error) {
-	if what := redact.Unseen(text); what != "" {
+	if what := typed.Unseen(text); what != "" {
 		return HMACKey{}, fmt.Errorf("ramp: %w: it has %s", ErrHMACKey, what)
 	}
 	key, err := base64.RawURLEncoding.Strict().DecodeString(text)

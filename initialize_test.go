@@ -442,16 +442,53 @@ func TestAFeeIsAPartOfTheWhole(t *testing.T) {
 	}
 }
 
-// The interface calls both a string and says no more (2.2).
-func TestAnIconAndAWalletMayHaveAnyForm(t *testing.T) {
-	for _, icon := range []string{"https://example.com/a.png", "data:image/png;base64,AA==", "//example.com/a.png",
-		"/a.png", "a.png"} {
+// The interface calls an icon a URL (2.2): one that a page of the service can load.
+func TestAnIconIsAnAddress(t *testing.T) {
+	const form = "must be an absolute https URL, such as https://example.com"
+	for icon, problem := range map[string]string{
+		"https://example.com/a.png":          "",
+		"http://localhost:8080/a.png":        "",
+		"":                                   "is required",
+		"data:image/png;base64,AA==":         form,
+		"//example.com/a.png":                form,
+		"/a.png":                             form,
+		"gold.png":                           form,
+		"javascript:alert(1)":                form,
+		"https://":                           form,
+		"http://example.com/a.png":           "must be https, unless the host is on a private network",
+		"https://$CDN/a.png":                 "must have a host of letters",
+		"https://example.com:70000/a.png":    "must have a port from 1 to 65535",
+		"https://u:secret@example.com/a":     "must not have a user",
+		"\u200bhttps://example.com/a.png":    "must not have a zero-width space (U+200B)",
+		"\"https://example.com/a.png\"":      "must not have quotes around it",
+		"https://example.com/a\u00a0b.png":   "must not have a space of another kind (U+00A0)",
+		"https://example.com/a\xff.png":      "must be valid UTF-8",
+		"https://example.com/\ufffdgold.png": "must not have a character that another program could not read",
+	} {
 		request := testRequest()
-		request.Intent.Materials = []ramp.Item{{ID: "gold", Amount: amount(t, "0.5"), IconURL: icon}}
-		request.WalletAddress = "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4"
+		request.Intent.Materials = []ramp.Item{{ID: "gold", Amount: ramp.NewAmount(1), IconURL: icon}}
 		_, err := newNode(t, says(200, okAnswer)).api(t, ramp.ClientConfig{}).Initialize(t.Context(), request)
-		assert.NoError(t, err, icon)
+		product := goldProduct()
+		product.Materials[0].IconURL = icon
+		_, sold := ramp.NewTerms(ramp.TermsConfig{ProjectID: "1", Network: ramp.Testnet,
+			Products: []ramp.Product{product}})
+		if problem == "" {
+			assert.NoError(t, err, icon)
+			assert.NoError(t, sold, icon)
+			continue
+		}
+		assert.ErrorContains(t, err, "intent.materials[0].icon_url "+problem, icon)
+		assert.ErrorContains(t, sold, "Materials[0].icon_url "+problem, icon)
+		assert.NotContains(t, err.Error(), "secret")
 	}
+}
+
+// The interface calls the wallet of a player a string and says no more (2.2).
+func TestAWalletMayHaveAnyForm(t *testing.T) {
+	request := testRequest()
+	request.WalletAddress = "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4"
+	_, err := newNode(t, says(200, okAnswer)).api(t, ramp.ClientConfig{}).Initialize(t.Context(), request)
+	assert.NoError(t, err)
 }
 
 // The interface names four failures. Any other text is what a developer needs.

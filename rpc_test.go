@@ -698,7 +698,7 @@ func TestAnRPCThatCannotWorkIsNotMade(t *testing.T) {
 		{"RPCConfig.URL must be an https URL; use the node's HTTP address instead of its WebSocket address",
 			func(c *ramp.RPCConfig) { c.URL = "wss://node.example.com" }},
 		{"RPCConfig.URL must not have a fragment", func(c *ramp.RPCConfig) { c.URL = "https://node.example.com#x" }},
-		{"RPCConfig.URL must be an absolute https URL",
+		{"RPCConfig.URL must be an absolute https URL, such as https://example.com",
 			func(c *ramp.RPCConfig) { c.URL = "https://node.example.com/%zz-secret" }},
 		{"RPCConfig.URL must not have a user if Header has Authorization", func(c *ramp.RPCConfig) {
 			c.URL, c.Header = "https://user:secret@node.example.com", http.Header{"authorization": {"Bearer secret"}}

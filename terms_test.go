@@ -34,7 +34,7 @@ const (
 )
 
 func priced(id string, n ramp.Amount) ramp.Item {
-	return ramp.Item{ID: id, Amount: n, IconURL: "gold.png"}
+	return ramp.Item{ID: id, Amount: n, IconURL: "https://example.com/gold.png"}
 }
 
 // goldProduct costs 100 gold and a gem, and is worth 80 gold.
@@ -205,7 +205,7 @@ func TestATextOfAPriceListIsWhatOneSees(t *testing.T) {
 		"an ID with a space at its end": {func(c *ramp.TermsConfig) { c.Products[0].Outputs[0].ID = "gold " },
 			`TermsConfig.Products[0].Outputs[0].id must not begin or end with white space, as in "gold "`},
 		"an icon from a page": {func(c *ramp.TermsConfig) { c.Products[0].Materials[0].IconURL = "\u200bhttps://x" },
-			`must not have a zero-width space (U+200B), as in "\u200bhttps://x"`},
+			`TermsConfig.Products[0].Materials[0].icon_url must not have a zero-width space (U+200B)`},
 		"a project from a file": {func(c *ramp.TermsConfig) { c.ProjectID = "project-1\n" },
 			`TermsConfig.ProjectID must not have a line break (U+000A), as in "project-1\n"`},
 		"a wrong checksum": {func(c *ramp.TermsConfig) {
@@ -1042,8 +1042,8 @@ func TestInitializeTakesAProductByName(t *testing.T) {
 	assert.Equal(t,
 		`{"player_id":"player-1","intent":{"network":"testnet","project_id":"project-1","token":"`+swordToken+`",`+
 			`"mint_fee_bps":0,"burn_fee_bps":0,"mint_method":"mint","burn_method":"burn-permit",`+
-			`"materials":[{"id":"sword","amount":1,"icon_url":"gold.png","is_non_fungible":true}],`+
-			`"outputs":[{"id":"sword","amount":1,"icon_url":"gold.png","is_non_fungible":true}]}}`, service.asked()[0])
+			`"materials":[{"id":"sword","amount":1,"icon_url":"https://example.com/gold.png","is_non_fungible":true}],`+
+			`"outputs":[{"id":"sword","amount":1,"icon_url":"https://example.com/gold.png","is_non_fungible":true}]}}`, service.asked()[0])
 
 	_, err := client.Initialize(t.Context(), ramp.InitializeRequest{Product: "shield"})
 	assertFields(t, err, "product must be the name of a product in ClientConfig.Terms")

@@ -21,6 +21,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/token-ramp/ramp-go/internal/redact"
+	"github.com/token-ramp/ramp-go/internal/transport"
+	"github.com/token-ramp/ramp-go/internal/typed"
 	"github.com/token-ramp/ramp-go/internal/wire"
 )
 
@@ -81,7 +83,8 @@ func (i InitializeIntent) MarshalJSON() ([]byte, error) {
 
 // Item is a game asset of an [InitializeIntent] (interface 2.2).
 type Item struct {
-	// The fields of the interface; Amount is greater than 0.
+	// The fields of the interface. Amount is greater than 0. IconURL is an https URL; http is for a
+	// private host only, as in development.
 	ID            string `json:"id"`
 	Amount        Amount `json:"amount"`
 	IconURL       string `json:"icon_url"`
@@ -89,12 +92,8 @@ type Item struct {
 }
 
 func checkOffer(p *problems, tokenPath, token, feePath string, fee int) {
-	if !isAddress(token) {
-		p.add(tokenPath, "is required and must be 0x followed by 40 hex digits")
-	} else if !isChecksummed(token) {
-		p.add(tokenPath,
-			"must be %s, or all in lower case: the case of its letters is a wrong checksum (EIP-55)",
-			common.HexToAddress(token).Hex())
+	if problem := typed.Address(token); problem != "" {
+		p.add(tokenPath, "%s", problem)
 	}
 	if fee < 0 || fee > 10_000 {
 		p.add(feePath, "must be 0 to 10000 basis points")
@@ -111,7 +110,9 @@ func checkItems(p *problems, path string, items []Item) {
 		if item.Amount.Sign() <= 0 || item.IsNonFungible && !item.Amount.Rat().IsInt() {
 			p.add(at+".amount", "is required and must be greater than 0, and whole for a non-fungible item")
 		}
-		p.requireTyped(item.IconURL, at+".icon_url")
+		if problem := transport.Icon(item.IconURL); problem != "" {
+			p.add(at+".icon_url", "%s", problem)
+		}
 	}
 }
 
@@ -351,13 +352,6 @@ func (r *ValidateRequest) read(x *wire.Reader) {
 	r.Raw = x.Text()
 	x.Members("user_sig", &r.UserSig, "user_address", &r.UserAddress, "project_id", &r.ProjectID,
 		"digest", &r.Digest, "uuid", &r.UUID, "intent", &r.Intent)
-}
-
-// isChecksummed reports whether the letters of an address have one case, or the checksum of EIP-55.
-func isChecksummed(address string) bool {
-	digits := address[2:]
-	return digits == strings.ToLower(digits) || digits == strings.ToUpper(digits) ||
-		address == common.HexToAddress(address).Hex()
 }
 
 func isAddress(s string) bool { return strings.HasPrefix(s, "0x") && common.IsHexAddress(s) }

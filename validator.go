@@ -18,7 +18,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	ethcrypto "github.com/ethereum/go-ethereum/crypto"
 
-	"github.com/token-ramp/ramp-go/internal/redact"
+	"github.com/token-ramp/ramp-go/internal/typed"
 )
 
 // Signer signs digests with the validator key (interface 5.3). Every signature that
@@ -35,8 +35,14 @@ type Signer struct {
 // without 0x. Its signatures are deterministic (RFC 6979). The error wraps
 // [ErrValidatorKey] and does not hold the key.
 func NewKeySigner(hexKey string) (*Signer, error) {
-	if what := redact.Unseen(hexKey); what != "" {
+	if what := typed.Unseen(hexKey); what != "" {
 		return nil, fmt.Errorf("ramp: %w: it has %s", ErrValidatorKey, what)
+	}
+	if problem := typed.Problem(hexKey); problem != "" {
+		return nil, fmt.Errorf("ramp: %w: it %s", ErrValidatorKey, problem)
+	}
+	if strings.HasPrefix(hexKey, "0X") {
+		return nil, fmt.Errorf("ramp: %w: it begins with 0X instead of 0x", ErrValidatorKey)
 	}
 	key, err := ethcrypto.HexToECDSA(strings.TrimPrefix(hexKey, "0x"))
 	if err != nil {

@@ -5,10 +5,8 @@
 package redact
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
@@ -233,19 +231,4 @@ func Bounded(err error) error {
 		return err
 	}
 	return &boundedError{err, New().Line(err.Error(), MaxError)}
-}
-
-// Unseen names the first character of a text that nobody sees, or returns "". It comes from a
-// file in another encoding, from two lines, or from a page that a person copied.
-func Unseen(text string) string {
-	names := map[rune]string{
-		0: "a NUL, as in a file in UTF-16", '\n': "a line break", '\r': "a line break",
-		'\ufeff': "a byte order mark", '\u200b': "a zero-width space",
-	}
-	for _, r := range text {
-		if unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) {
-			return fmt.Sprintf("%s (%U)", cmp.Or(names[r], "a character that nobody sees"), r)
-		}
-	}
-	return ""
 }

@@ -8,7 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/token-ramp/ramp-go/internal/redact"
+	"github.com/token-ramp/ramp-go/internal/typed"
 )
 
 // Base returns the base URL of a service without trailing slashes. If it is unusable, problem says why.
@@ -23,40 +23,42 @@ func Base(base string, insecure bool) (clean, problem string) {
 	return strings.TrimRight(u.String(), "/"), ""
 }
 
+// Icon says why an address is not that of an image which a page of the service can show, or returns "".
+func Icon(address string) (problem string) {
+	u, problem := ParseURL(address, false)
+	if problem == "" && u.User != nil {
+		problem = "must not have a user"
+	}
+	return problem
+}
+
 // Address parses the address of a server, to whose path others are appended. If it is unusable, or would be
 // used in part only, problem says why.
 func Address(text string) (u *url.URL, problem string) {
-	u, err := url.Parse(strings.TrimRight(text, "/"))
-	problem = ""
-	if err == nil {
-		problem = hostProblem(u)
-	}
-	switch {
-	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return nil, "must be an absolute URL, such as http://127.0.0.1:8080"
-	case strings.ContainsAny(text, "?#"):
+	u, problem = ParseURL(strings.TrimRight(text, "/"), true)
+	if problem == "" && strings.ContainsAny(text, "?#") {
 		return nil, "must have no query and no fragment"
-	case problem != "":
-		return nil, problem
 	}
-	return u, ""
+	return u, problem
 }
 
 // ParseURL parses an absolute URL of the service or of a node. If it is unusable,
 // problem says why without quoting it, because it may contain a credential.
 // insecure accepts http for every host.
 func ParseURL(text string, insecure bool) (u *url.URL, problem string) {
-	if what := redact.Unseen(text); what != "" {
-		return nil, "must not have " + what
+	if problem := typed.Problem(text); problem != "" {
+		return nil, problem
+	}
+	form := "must be an absolute https URL, such as https://example.com"
+	if insecure {
+		form = "must be an absolute URL, such as http://127.0.0.1:8080"
 	}
 	u, err := url.Parse(text)
 	switch {
 	case text == "":
 		return nil, "is required"
-	case strings.TrimSpace(text) != text:
-		return nil, "must not begin or end with white space"
 	case err != nil, u.Hostname() == "", u.Scheme != "https" && u.Scheme != "http":
-		return nil, "must be an absolute https URL"
+		return nil, form
 	case hostProblem(u) != "":
 		return nil, hostProblem(u)
 	case u.Scheme == "http" && !insecure && !isPrivate(u.Hostname()):

@@ -26,11 +26,11 @@ var (
 		"github.com/ethereum/go-ethereum/crypto",
 		"github.com/google/uuid",
 		module + "/internal/redact", module + "/internal/rollback", module + "/internal/storable",
-		module + "/internal/transport", module + "/internal/wire",
+		module + "/internal/transport", module + "/internal/typed", module + "/internal/wire",
 	}
 	ourPackages = []string{
 		module, module + "/internal/redact", module + "/internal/rollback", module + "/internal/storable",
-		module + "/internal/transport", module + "/internal/wire",
+		module + "/internal/transport", module + "/internal/typed", module + "/internal/wire",
 	}
 	linkedModules = []string{
 		module,
