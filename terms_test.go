@@ -1043,7 +1043,8 @@ func TestInitializeTakesAProductByName(t *testing.T) {
 		`{"player_id":"player-1","intent":{"network":"testnet","project_id":"project-1","token":"`+swordToken+`",`+
 			`"mint_fee_bps":0,"burn_fee_bps":0,"mint_method":"mint","burn_method":"burn-permit",`+
 			`"materials":[{"id":"sword","amount":1,"icon_url":"https://example.com/gold.png","is_non_fungible":true}],`+
-			`"outputs":[{"id":"sword","amount":1,"icon_url":"https://example.com/gold.png","is_non_fungible":true}]}}`, service.asked()[0])
+			`"outputs":[{"id":"sword","amount":1,"icon_url":"https://example.com/gold.png","is_non_fungible":true}]}}`,
+		service.asked()[0])
 
 	_, err := client.Initialize(t.Context(), ramp.InitializeRequest{Product: "shield"})
 	assertFields(t, err, "product must be the name of a product in ClientConfig.Terms")

@@ -23,7 +23,8 @@ const swordToken = "0x0000000000000000000000000000000000005b0d"
 func sells(t *testing.T, others *ramp.Terms) *studio {
 	t.Helper()
 	product := func(name, token, item string, price, worth int64, unique bool) ramp.Product {
-		one := ramp.Item{ID: item, Amount: ramp.NewAmount(price), IconURL: "https://example.com/" + item, IsNonFungible: unique}
+		one := ramp.Item{ID: item, Amount: ramp.NewAmount(price), IsNonFungible: unique,
+			IconURL: "https://example.com/" + item}
 		back := one
 		back.Amount = ramp.NewAmount(worth)
 		return ramp.Product{Name: name, Token: token, MintFeeBps: 100, Materials: []ramp.Item{one},

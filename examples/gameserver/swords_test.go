@@ -45,7 +45,8 @@ func TestASwordIsSetAsideForItsOrder(t *testing.T) {
 		}
 		start := func(n int64) uuid.UUID { // the amounts of this service are those of the whole order
 			t.Helper()
-			item := ramp.Item{ID: "item_sword", Amount: ramp.NewAmount(n), IconURL: "https://example.com/sword.png", IsNonFungible: true}
+			item := ramp.Item{ID: "item_sword", Amount: ramp.NewAmount(n), IsNonFungible: true,
+				IconURL: "https://example.com/sword.png"}
 			return must(client.Initialize(t.Context(), ramp.InitializeRequest{Intent: ramp.InitializeIntent{
 				Network: ramp.Testnet, ProjectID: "project", Token: swordToken, Materials: []ramp.Item{item},
 				Outputs: []ramp.Item{item}}}))(t).UUID
