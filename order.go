@@ -221,7 +221,10 @@ type Transition func(stored *Order) (Step, error)
 type ConflictError struct {
 	Order Order  // the stored order, which the call did not change
 	Field string // what differs, such as "digest", "intent", "session_id", "receipt.status" or "tx_hash"
-	Other *Order // with "tx_hash": the other order that the transaction has ended, or nil
+
+	// Other is, with "tx_hash", the other order that the transaction has ended or that has claimed it, or nil. Of
+	// an order of another database, only UUID and TxHash may be set; see [Claims].
+	Other *Order
 }
 
 // Error names the order, its state and the field.
@@ -230,6 +233,8 @@ func (e *ConflictError) Error() string {
 	switch {
 	case e.Other != nil && e.Other.UUID == uuid.Nil:
 		problem = e.Field + " has ended another order"
+	case e.Other != nil && (e.Other.State == "" || e.Other.State == OrderAccepted):
+		problem = e.Field + " belongs to order " + e.Other.UUID.String() + ", which has claimed it"
 	case e.Other != nil:
 		problem = e.Field + " has ended order " + e.Other.UUID.String()
 	}

@@ -37,6 +37,12 @@ import (
 // stores the present time and the reason. It writes nothing unless the order is stored and waits. Its
 // error is only logged; see [Refusal].
 //
+// If databases share their tokens, a store has [Claims], and a method
+//
+//	Claims() Claims
+//
+// by which packages rampbooks and support find them.
+//
 // A store that wraps another one, such as for metrics, should embed its type, such as *rampsql.Store. If
 // it embeds this interface, it hides the methods above, and those that packages rampproof and support
 // need.
@@ -62,6 +68,26 @@ type Store interface {
 	// more than once, return the step that you stored: the one that next computed from the order
 	// that your write replaced, or from nil if the order is new.
 	Update(ctx context.Context, id uuid.UUID, next Transition) (Step, error)
+}
+
+// Claims note which order each transaction has ended, in one place for all databases that sell the same tokens.
+// Each database knows only its own orders. Without Claims, one transaction could end an order in each of them,
+// and somebody with the HMAC key would be paid in each. Package rampsql has Claims in a table.
+//
+// A [Store] with Claims calls Claim after the transition has returned a new step with a TxHash, which the
+// evidence holds for, and before it stores this step. What Claim has stored must not be rolled back with the
+// step: otherwise both of two databases could claim first. If another order has the place 0, nothing is stored,
+// and the error is a [*ConflictError] as for an order of the same database, whose Other may have no more than
+// its UUID and its TxHash. If the step is not stored after all, the claim stays, and a repeat finds it.
+type Claims interface {
+	// Claim notes that an order ends by a transaction, and returns the order that has this place among those
+	// of the transaction: the same order, also if it has claimed before, or another one. The place is 0.
+	// Package support adds an order to a batch, at the place that says how many have claimed before it.
+	Claim(ctx context.Context, transaction common.Hash, place int, order uuid.UUID) (uuid.UUID, error)
+
+	// Claimed returns the orders that have claimed a transaction, by their places. An order may have claimed
+	// and not ended.
+	Claimed(ctx context.Context, transaction common.Hash) ([]uuid.UUID, error)
 }
 
 // MemoryStore is a [Store] in memory, for tests and prototypes. Its orders are lost

@@ -1,6 +1,7 @@
 package ramp
 
 import (
+	"bytes"
 	"context"
 	"crypto"
 	"crypto/ecdsa"
@@ -8,6 +9,8 @@ import (
 	"crypto/sha256"
 	"crypto/x509/pkix"
 	"encoding/asn1"
+	"encoding/base64"
+	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -247,12 +250,18 @@ var (
 // is low, and v is the one that recovers to the address.
 func normalize(raw []byte, d Digest, address common.Address) (Signature, error) {
 	readings := readSignature(raw)
+	if sig, ok := signedBy(address, d, readings); ok {
+		return sig, nil
+	}
+	for _, form := range otherForms {
+		if _, ok := signedBy(address, d, readSignature(form.read(raw))); ok {
+			return Signature{}, fmt.Errorf("ramp: %w: its %d bytes are neither DER nor r||s, but %s",
+				ErrSignature, len(raw), form.name)
+		}
+	}
 	if len(readings) == 0 {
 		return Signature{}, fmt.Errorf("ramp: %w: its %d bytes are neither DER nor r||s, "+
 			"or r or s is out of range", ErrSignature, len(raw))
-	}
-	if sig, ok := signedBy(address, d, readings); ok {
-		return sig, nil
 	}
 	for name, again := range map[string]Digest{
 		"SHA-256":    sha256.Sum256(d[:]),
@@ -266,8 +275,68 @@ func normalize(raw []byte, d Digest, address common.Address) (Signature, error) 
 		}
 	}
 	return Signature{}, fmt.Errorf("ramp: %w: its %d bytes are not of this digest by the key of %s: "+
-		"the signer has another key, or hashed the digest again", ErrSignature, len(raw), address)
+		"the signer has another key, or hashed the digest again%s", ErrSignature, len(raw), address,
+		signers(d, readings))
 }
+
+// signers says which keys would have made a signature of the digest, if there is one way to read it: v is not
+// known, so they are two.
+func signers(d Digest, readings []Signature) string {
+	var are []string
+	for _, v := range []byte{27, 28} {
+		sig := readings[0]
+		sig[64] = v
+		if address, err := Recover(d, sig); err == nil {
+			are = append(are, address.Hex())
+		}
+	}
+	if len(readings) > 1 || len(are) == 0 {
+		return ""
+	}
+	return "; of this digest, they would be by the key of " + strings.Join(are, " or ")
+}
+
+// otherForms are what signers return that is neither DER nor r||s, with their names. read returns the
+// signature, or nil.
+var otherForms = []struct {
+	name string
+	read func(raw []byte) []byte
+}{
+	{"hex text: decode it", func(raw []byte) []byte {
+		decoded, _ := hex.DecodeString(strings.TrimPrefix(unquoted(raw), "0x"))
+		return decoded
+	}},
+	{"base64 text: decode it", func(raw []byte) []byte {
+		decoded, err := base64.StdEncoding.DecodeString(unquoted(raw))
+		if err != nil {
+			decoded, _ = base64.RawURLEncoding.DecodeString(strings.TrimRight(unquoted(raw), "="))
+		}
+		return decoded
+	}},
+	{"v||r||s: leave out v, the first byte", func(raw []byte) []byte {
+		if len(raw) != 65 {
+			return nil
+		}
+		return raw[1:]
+	}},
+	{"s||r: exchange them", func(raw []byte) []byte {
+		if len(raw) < 64 || len(raw) > 65 {
+			return nil
+		}
+		return append(bytes.Clone(raw[32:64]), raw[:32]...)
+	}},
+	{"r||s with v in the first bit of s, as in EIP-2098: clear this bit", func(raw []byte) []byte {
+		if len(raw) != 64 {
+			return nil
+		}
+		without := bytes.Clone(raw)
+		without[32] &= 0x7f
+		return without
+	}},
+}
+
+// unquoted returns text without what is around it.
+func unquoted(raw []byte) string { return strings.Trim(string(raw), "\" \r\n") }
 
 // signedBy returns the reading that the key of the address made of the digest, with its v.
 func signedBy(address common.Address, d Digest, readings []Signature) (Signature, bool) {

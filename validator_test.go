@@ -14,6 +14,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/asn1"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/pem"
 	"errors"
@@ -311,6 +312,63 @@ func TestAServiceThatHashesTheDigestAgainIsNamed(t *testing.T) {
 				assert.Equal(t, ramp.Signature{}, sig)
 			})
 		}
+	}
+}
+
+// What a signer returned is named for what it is, or taken if it is one of the forms of a signature.
+func TestWhatASignerReturnedIsNamed(t *testing.T) {
+	key, digest := vectorECDSA(t), vectors[0].digest(t)
+	stranger := must.Get(ethcrypto.GenerateKey())(t)
+	rs := must.Get(rawSign(key, digest[:], asRS))(t)
+	high := append(bytes.Clone(rs[:32]), new(big.Int).Sub(order, new(big.Int).SetBytes(rs[32:])).FillBytes(
+		make([]byte, 32))...)
+	low := rs
+	if new(big.Int).SetBytes(rs[32:]).Cmp(new(big.Int).SetBytes(high[32:])) > 0 {
+		low, high = high, rs
+	}
+	compact := bytes.Clone(low)
+	compact[32] |= 0x80
+	der := must.Get(rawSign(key, digest[:], asDER))(t)
+	text := func(s string) []byte { return []byte(s) }
+	const named = "bytes are neither DER nor r||s, but "
+	for name, c := range map[string]struct {
+		raw  []byte
+		want string // "" if it is taken
+	}{
+		"r||s":                    {rs, ""},
+		"r||s with a high s":      {high, ""},
+		"r||s with a low s":       {low, ""},
+		"v of 0":                  {append(bytes.Clone(low), 0), ""},
+		"v of 1":                  {append(bytes.Clone(low), 1), ""},
+		"v of 27":                 {append(bytes.Clone(high), 27), ""},
+		"v of 28":                 {append(bytes.Clone(high), 28), ""},
+		"DER":                     {der, ""},
+		"hex":                     {text(hex.EncodeToString(rs)), named + "hex text: decode it"},
+		"hex with 0x, v and more": {text("\"0x" + hex.EncodeToString(rs) + "1c\"\n"), named + "hex text: decode it"},
+		"hex of DER":              {text(hex.EncodeToString(der)), named + "hex text: decode it"},
+		"base64":                  {text(base64.StdEncoding.EncodeToString(der)), named + "base64 text: decode it"},
+		"base64 of a URL":         {text(base64.RawURLEncoding.EncodeToString(rs)), named + "base64 text: decode it"},
+		"v||r||s":                 {append([]byte{27}, rs...), named + "v||r||s: leave out v, the first byte"},
+		"s||r":                    {append(bytes.Clone(rs[32:]), rs[:32]...), named + "s||r: exchange them"},
+		"EIP-2098":                {compact, named + "r||s with v in the first bit of s, as in EIP-2098"},
+		"of another key": {must.Get(rawSign(stranger, digest[:], asDER))(t),
+			ethcrypto.PubkeyToAddress(stranger.PublicKey).Hex()},
+		"hex of another key": {text(hex.EncodeToString(must.Get(rawSign(stranger, digest[:], asRS))(t))),
+			"its 128 bytes are neither DER nor r||s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			signer := must.Get(ramp.NewFuncSigner(vectorAddress,
+				func(context.Context, []byte) ([]byte, error) { return c.raw, nil }))(t)
+			sig, err := signer.Sign(t.Context(), digest)
+			if c.want == "" {
+				require.NoError(t, err)
+				assert.Equal(t, vectorAddress, must.Get(ramp.Recover(digest, sig))(t))
+				return
+			}
+			require.ErrorIs(t, err, ramp.ErrSignature)
+			assert.ErrorContains(t, err, c.want)
+			assert.NotContains(t, err.Error(), hex.EncodeToString(rs[:8]))
+		})
 	}
 }
 

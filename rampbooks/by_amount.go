@@ -41,7 +41,14 @@ type amountMatcher struct {
 	tooEarly   map[uuid.UUID]ChainEvent  // the event of an order if the clocks differed by hours
 	undone     map[uuid.UUID]undone      // orders whose transaction is
 	taken      map[uuid.UUID]ramp.Order  // the order that has ended by an event which fits one that waits
+	elsewhere  map[uuid.UUID]claim       // of an event that fits an order which waits
 	matched    map[uuid.UUID]common.Hash // orders' transactions; nil if nobody asks
+}
+
+// claim is that of an order of another database.
+type claim struct {
+	transaction common.Hash
+	order       uuid.UUID
 }
 
 func newAmountMatcher(
@@ -49,7 +56,7 @@ func newAmountMatcher(
 ) *amountMatcher {
 	return &amountMatcher{period: p, catalog: sold, findings: findings, totals: totals,
 		tooEarly: map[uuid.UUID]ChainEvent{}, taken: map[uuid.UUID]ramp.Order{},
-		undone: map[uuid.UUID]undone{}}
+		undone: map[uuid.UUID]undone{}, elsewhere: map[uuid.UUID]claim{}}
 }
 
 // belongs reports whether an event may belong to an order, and whether it seemed to
@@ -168,8 +175,11 @@ func (m *amountMatcher) resolve(waiting, withoutHash []ramp.Order, lost map[uuid
 	}
 	for _, o := range withoutHash {
 		if partners[o.UUID] == nil && o.State == ramp.OrderSucceeded {
-			m.findings.add(OrderWithoutEvent, "",
-				"its result had no transaction hash, and no event of its user fits", nil, o)
+			why := "its result had no transaction hash, and no event of its user fits"
+			if m.isOld(&o) {
+				why += ", or the node has pruned events of that age; ask another node first"
+			}
+			m.findings.add(OrderWithoutEvent, "", why, nil, o)
 		}
 	}
 }
@@ -214,6 +224,10 @@ func (m *amountMatcher) whyWithoutEvent(o *ramp.Order) string {
 		}
 		return fmt.Sprintf("no event of its user fits but that of transaction %s, which has ended "+
 			"order %s of %s", other.TxHash, other.UUID, whose)
+	}
+	if c, claimed := m.elsewhere[o.UUID]; claimed {
+		return fmt.Sprintf("no event of its user fits but that of transaction %s, which order %s of another "+
+			"database has claimed", c.transaction, c.order)
 	}
 	e, found := m.tooEarly[o.UUID]
 	if !found {

@@ -45,13 +45,52 @@ func (c *comparison) matchUnclaimed(ctx context.Context) error {
 		case !errors.Is(err, ramp.ErrOrderUnknown):
 			return err
 		default:
-			if err := c.addCandidates(ctx, transaction); err != nil {
+			elsewhere, err := c.isElsewhere(ctx, transaction)
+			if err == nil && !elsewhere {
+				err = c.addCandidates(ctx, transaction)
+			}
+			if err != nil {
 				return err
 			}
 		}
 	}
 	c.byTransaction.unclaimed = nil
 	return nil
+}
+
+// isElsewhere reports whether an order that the store does not have has claimed a transaction. The orders here
+// that wait and that it fits learn of it.
+func (c *comparison) isElsewhere(ctx context.Context, transaction []ChainEvent) (bool, error) {
+	claims := orderlist.ClaimsOf(c.config.Store)
+	if claims == nil {
+		return false, nil
+	}
+	hash := transaction[0].TxHash
+	claimed, err := claims.Claimed(ctx, hash)
+	if err != nil || len(claimed) == 0 {
+		return false, err
+	}
+	if _, err := c.config.Store.Order(ctx, claimed[0]); !errors.Is(err, ramp.ErrOrderUnknown) {
+		if errors.Is(err, ramp.ErrOrderForeign) {
+			err = nil
+		}
+		return false, err // it is judged with this order
+	}
+	for _, e := range transaction {
+		one, err := c.candidateOf(ctx, e)
+		if err != nil {
+			return false, err
+		}
+		for _, o := range one.orders {
+			if o.State == ramp.OrderAccepted {
+				c.byAmount.elsewhere[o.UUID] = claim{hash, claimed[0]}
+			}
+		}
+	}
+	if c.counts(transaction[0].Time) {
+		c.findings.elsewhere++
+	}
+	return true, nil
 }
 
 // addRest adds the candidates of what a transaction has moved for other orders than the one that it ended,

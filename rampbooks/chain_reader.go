@@ -2,6 +2,7 @@ package rampbooks
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"math/big"
 	"slices"
@@ -26,8 +27,9 @@ const (
 type chainReader struct {
 	chain   *ramp.RPC
 	catalog *catalog.Catalog
-	border  time.Time     // where the period begins
-	outside []common.Hash // where tokens come from when they are minted, and go to when they are burned
+	border  time.Time           // where the period begins
+	known   []*evidence.Witness // what each request must list, too
+	outside []common.Hash       // where tokens come from when they are minted, and go to when they are burned
 }
 
 func newChainReader(prover *evidence.Prover, sold *catalog.Catalog, border time.Time) *chainReader {
@@ -80,13 +82,16 @@ func (r *chainReader) logs(ctx context.Context, users []common.Hash, from, to ui
 	transfers := []common.Hash{evidence.TransferTopic}
 	mints, burns := [][]common.Hash{transfers, r.outside, users}, [][]common.Hash{transfers, users, r.outside}
 	for _, topics := range [][][]common.Hash{mints, burns} {
-		logs := &evidence.Logs{Chain: r.chain,
+		logs := &evidence.Logs{Chain: r.chain, Witnesses: r.known,
 			Filter: ramp.LogFilter{Addresses: r.catalog.Tokens, Topics: topics}}
 		for log, err := range logs.Between(ctx, from, to) {
 			if err != nil {
 				return nil, err
 			}
 			all = append(all, log)
+		}
+		if logs.Unlisted != "" {
+			return nil, fmt.Errorf("%s, so ask another node", logs.Unlisted)
 		}
 	}
 	return all, nil

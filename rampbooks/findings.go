@@ -36,6 +36,8 @@ type findingList struct {
 	decided []Finding           // that a person has ended
 	waiting waitingTransactions // that these books have found
 	open    int                 // what is not judged yet
+
+	elsewhere int // transactions that orders of other databases have claimed
 }
 
 func newFindingList(sold *catalog.Catalog) *findingList {
@@ -117,6 +119,7 @@ func largest(findings []Finding) []Finding {
 
 // report adds the findings to the books.
 func (l *findingList) report(b *Reconciliation) {
+	b.Elsewhere = l.elsewhere
 	b.Open, b.Counts, b.Findings, b.waiting = l.open, l.counts, []Finding{}, l.waiting
 	for _, findings := range l.lists {
 		b.Findings = append(b.Findings, largest(findings)...)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/token-ramp/ramp-go/internal/invalid"
+	"github.com/token-ramp/ramp-go/internal/orderlist"
 )
 
 // If books go on where others ended, as with [Reconciler.KeepBooks] and the command reconcile with a
@@ -75,8 +76,12 @@ func (c *comparison) run(ctx context.Context) (*Reconciliation, error) {
 		return nil, err
 	}
 	books := &Reconciliation{About: c.about(), From: c.counted.UTC(), To: c.to.UTC(),
-		FindingsFrom: c.from.UTC(), FirstBlock: c.first, LastBlock: c.last}
+		FindingsFrom: c.from.UTC(), FirstBlock: c.first, LastBlock: c.last,
+		OneDatabase: orderlist.ClaimsOf(c.config.Store) == nil}
 	if err := c.readEarlier(ctx); err != nil {
+		return nil, err
+	}
+	if err := c.findKnown(ctx); err != nil {
 		return nil, err
 	}
 	if err := c.merge(ctx); err != nil {

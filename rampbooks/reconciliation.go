@@ -55,6 +55,12 @@ type Reconciliation struct {
 	WaitingMints int `json:"waiting_mints"`
 	WaitingBurns int `json:"waiting_burns"`
 
+	// Elsewhere counts the transactions in the blocks of the period that orders of other databases have
+	// claimed; see [ramp.Claims]. The books of those databases judge them. OneDatabase reports whether the
+	// store has no claims: an event without an order may then have one in another database that sells its token.
+	Elsewhere   int  `json:"elsewhere"`
+	OneDatabase bool `json:"one_database,omitzero"`
+
 	// Fitting counts the findings that are marked as [Finding].Fitting.
 	Fitting int `json:"fitting"`
 

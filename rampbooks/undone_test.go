@@ -15,6 +15,49 @@ import (
 	"github.com/token-ramp/ramp-go/rampbooks"
 )
 
+// Behind an address, one machine lists nothing, and it answers for the blocks with a stolen mint. Each request also
+// asks for an event that is known.
+func TestAMachineThatListsNothingHidesNoMint(t *testing.T) {
+	orders, store, n := rig.NewOfficeOnNode(t, 100*time.Hour, rig.Paid)
+	at := rig.HoursAgo(50)
+	minted := func(at time.Time, user common.Address) common.Hash {
+		return n.Send(at, rig.Tx{From: rig.Player, Payer: rig.Payer, To: rig.Vault,
+			Transfers: []ramp.Transfer{rig.Moved(common.Address{}, user, 490)}})
+	}
+	order := rig.OrderOf(ramp.Mint, 5, at)
+	hash := minted(at.Add(time.Minute), rig.Player)
+	store.Keep(t, rig.Ended(order, ramp.OrderSucceeded, hash, at.Add(2*time.Minute)))
+	stolen := minted(rig.HoursAgo(20), rig.Friend)
+	blind := false
+	n.Lists = func(tx *rig.Tx) bool {
+		blind = blind || tx.Hash == stolen
+		return !blind
+	}
+	_, err := orders.Reconcile(t.Context(), rig.HoursAgo(60), time.Time{})
+	assert.ErrorContains(t, err, "the node shows transaction "+hash.Hex()+" of order "+order.UUID.String())
+	assert.ErrorContains(t, err, "lists none of its events")
+	n.Lists = nil
+	books := must.Get(orders.Reconcile(t.Context(), rig.HoursAgo(60), time.Time{}))(t)
+	assert.Equal(t, []rampbooks.FindingKind{rampbooks.EventWithoutOrder}, kindsOf(books))
+}
+
+// Without a transaction, an order is known by an event of its user. If that is old, the node may have pruned it.
+func TestAnOldEventMayBePruned(t *testing.T) {
+	const none = "its result had no transaction hash, and no event of its user fits"
+	for accepted, want := range map[time.Duration]string{
+		30 * time.Hour: none,
+		80 * time.Hour: none + ", or the node has pruned events of that age; ask another node first",
+	} {
+		orders, store, _ := rig.NewOfficeOnNode(t, 100*time.Hour, rig.Paid)
+		order := rig.OrderOf(ramp.Mint, 5, rig.Now.Add(-accepted))
+		store.Keep(t, rig.Ended(order, ramp.OrderSucceeded, common.Hash{}, rig.HoursAgo(10)))
+		store.Change(order.UUID, func(o *ramp.Order) { o.TxHash = "" })
+		books := must.Get(orders.Reconcile(t.Context(), rig.HoursAgo(40), time.Time{}))(t)
+		require.Equal(t, []rampbooks.FindingKind{rampbooks.OrderWithoutEvent}, kindsOf(books))
+		assert.Equal(t, want, books.Findings[0].Detail)
+	}
+}
+
 // After a reorganization, the transaction of an order is not on the chain any more, or it failed there, and another
 // one may have come in its place. That is one finding: no key has leaked, and nobody is owed anything yet.
 func TestATransactionThatIsUndoneIsOneFinding(t *testing.T) {

@@ -59,7 +59,8 @@ var ErrNotProven = evidence.ErrNotProven
 // the player would have the tokens and the assets. Mints of less than a hundredth of the amount do
 // not count. If databases share a token, this one does not know the orders of the others: a mint
 // that ended an order of another database counts here as one that ended none, so a failed mint of
-// the same user waits for a person. The store must be a [OrderFinder].
+// the same user waits for a person. With [ramp.Claims], the error names the other order. The store must
+// be a [OrderFinder].
 //
 // If the user of an order is an account of the ramp or the token contract, no transaction proves
 // its end.
@@ -217,13 +218,20 @@ func (p *Proof) CheckConfig(c *ramp.HandlerConfig) error {
 }
 
 // Check returns every fault of the nodes, and an error if Decimals differ from what the
-// token contracts say, or if a token of c.Terms is no contract on the chain or has too few
-// decimals for what a product sells.
+// token contracts say, if a token of c.Terms is no contract on the chain or has too few
+// decimals for what a product sells, or if one of Payers is a contract. It logs a warning if
+// one of Contracts has no code.
 func (p *Proof) Check(ctx context.Context, c *ramp.HandlerConfig) error {
 	if err := p.config.Chain.Check(ctx); err != nil {
 		return err
 	}
-	return errors.Join(p.prover.CheckDecimals(ctx), p.prover.CheckTokens(ctx, c.Terms.Products()))
+	withoutCode, err := p.prover.CheckAccounts(ctx)
+	for _, contract := range withoutCode {
+		cmp.Or(p.config.Logger, slog.Default()).WarnContext(ctx, "ramp: check",
+			"warning", "an address of Config.Contracts has no code on this chain: no transaction of the ramp goes to "+
+				"it, unless it is an account of the ramp, such as a treasury", "address", contract.Hex())
+	}
+	return errors.Join(err, p.prover.CheckDecimals(ctx), p.prover.CheckTokens(ctx, c.Terms.Products()))
 }
 
 // Confirm implements [ramp.Confirmer]. It fails as [Confirmed] does. If the transaction

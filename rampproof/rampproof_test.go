@@ -1,8 +1,10 @@
 package rampproof_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -266,6 +268,49 @@ func TestCheckAsksForTheTokensOfTheTerms(t *testing.T) {
 					continue
 				}
 				assert.ErrorContains(t, err, tt.want)
+			}
+		})
+	}
+}
+
+// An account that is a contract can neither send a transaction nor pay for one, and a contract without code was
+// perhaps mistyped.
+func TestCheckAsksWhatIsBehindTheAccounts(t *testing.T) {
+	for name, tt := range map[string]struct {
+		code       string // of each address
+		payer      bool
+		want, warn string
+	}{
+		"an account":              {`"result":"0x"`, true, "", ""},
+		"a delegated account":     {`"result":"0xef0100` + strings.Repeat("11", 20) + `"`, true, "", ""},
+		"a contract that pays":    {`"result":"0x6001"`, true, "Config.Payers has " + payer.Hex() + ", which is a contract", ""},
+		"a node that tells no":    {`"error":{"code":-32601,"message":"no such method"}`, true, "", ""},
+		"a contract":              {`"result":"0x6001"`, false, "", ""},
+		"a contract without code": {`"result":"0x"`, false, "", "has no code on this chain"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := &chain{say: map[string]string{"eth_getCode": tt.code,
+				"eth_call": `"error":{"code":3,"message":"execution reverted"}`}}
+			var log bytes.Buffer
+			config := rampproof.Config{Network: ramp.Testnet, Chain: c.client(t), AnyFailure: true,
+				Logger: slog.New(slog.NewTextHandler(&log, nil))}
+			if tt.payer {
+				config.Payers = []common.Address{payer}
+			} else {
+				config.Contracts = []common.Address{rampBridge}
+			}
+			proof := must.Get(rampproof.New(config))(t)
+			err := must.Get(ramp.NewHandler(configWith(t, proof, ramp.AnyWallet)))(t).Check(t.Context())
+			if tt.want == "" {
+				assert.NoError(t, err)
+			} else {
+				assert.ErrorContains(t, err, tt.want)
+			}
+			if tt.warn == "" {
+				assert.NotContains(t, log.String(), "no code")
+			} else {
+				assert.Contains(t, log.String(), tt.warn)
+				assert.Contains(t, log.String(), rampBridge.Hex())
 			}
 		})
 	}

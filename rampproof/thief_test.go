@@ -22,6 +22,7 @@ import (
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/evidence/movetest"
 	"github.com/token-ramp/ramp-go/internal/test/must"
+	"github.com/token-ramp/ramp-go/internal/test/rig"
 	"github.com/token-ramp/ramp-go/internal/test/thief"
 	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/ramptest"
@@ -347,6 +348,18 @@ func (h *heist) claims(wallet common.Address, transaction common.Hash) {
 	h.forge(h.validate(ramp.Burn, wallet.Hex()), transaction, 1)
 }
 
+// anotherDatabase lets the game's calls go to a handler of another database, with claims or without.
+func (h *heist) anotherDatabase(claims *rig.Claims) *ramp.Handler {
+	memory := &ramp.MemoryStore{Apply: h.vault.Apply}
+	h.config.Store = memory
+	if claims != nil {
+		h.config.Store = rig.Claiming{MemoryStore: memory, Shared: claims}
+	}
+	h.handler = must.Get(ramp.NewHandler(h.config))(h.t)
+	h.service.SetHandler(h.handler)
+	return h.handler
+}
+
 // burnBy reports a burn that did not happen, with a trick.
 func burnBy(trick thief.Trick) func(*heist) {
 	return func(h *heist) {
@@ -430,6 +443,7 @@ func thefts() map[string]theft {
 		unpaid = "the same, with a failed transaction that the ramp did not pay for"
 		second = "a second order, with a transaction that ended another in the same database"
 		apart  = "the same, in another database that sells the same token"
+		shared = "the same, if both databases have the same `Claims`"
 
 		tiny    = "the same, after the thief has ended a forged order of next to nothing by that mint"
 		early   = "the same, before the mint is in a block"
@@ -559,9 +573,26 @@ func thefts() map[string]theft {
 		"two databases": {apart, 0, func(h *heist) {
 			genuine := h.order(h.service.Burn, "thief")
 			h.vault.gold["thief"] -= 100 // which is right
-			h.config.Store = &ramp.MemoryStore{Apply: h.vault.Apply}
-			h.handler = must.Get(ramp.NewHandler(h.config))(h.t)
+			h.anotherDatabase(nil)
 			h.claims(h.wallet("thief"), genuine.TxHash)
+		}},
+		"two databases with claims": {shared, 0, func(h *heist) {
+			claims := new(rig.Claims)
+			h.anotherDatabase(claims)
+			genuine := h.order(h.service.Burn, "thief")
+			h.vault.gold["thief"] -= 100 // which is right
+			h.anotherDatabase(claims)
+			h.claims(h.wallet("thief"), genuine.TxHash)
+		}},
+		"two databases with claims, and the thief is first": {shared, 0, func(h *heist) {
+			claims := new(rig.Claims)
+			first := h.anotherDatabase(claims)
+			genuine := h.order(h.service.Burn, "thief", silent)
+			h.anotherDatabase(claims)
+			h.claims(h.wallet("thief"), genuine.TxHash)
+			h.service.SetHandler(first)
+			_ = h.service.Deliver(h.t.Context(), genuine, ramptest.Succeeded)
+			h.vault.gold["thief"] -= 100 // which is right, whichever of them paid
 		}},
 		"another session of the thief's": {second, 0, func(h *heist) {
 			genuine := h.order(h.service.Burn, "honest") // which the thief has, too

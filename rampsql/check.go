@@ -32,7 +32,7 @@ func (s *Store) Check(ctx context.Context, network ramp.Network) error {
 			fmt.Sprintf("must be that of the terms, %s, not %s", network, own)))
 	}
 	db := s.config.DB
-	err := s.check(ctx, own)
+	err := cmp.Or(s.check(ctx, own), s.checkClaims(ctx, own))
 	cause := err
 	if err == nil && db.Stats().MaxOpenConnections != 1 {
 		cause = s.onSecondConnection(ctx, db)

@@ -44,6 +44,8 @@ type dialect struct {
 	returning bool   // insert returns the row
 	lock      string // selects an order and locks it
 	note      string // notes a refusal of an order that waits
+	claim     string // writes a claim, or locks the one that has its place
+	holder    string // selects whose claim has a place, also if it was committed after the transaction began
 	literal   bool   // arguments are written into the statement
 
 	begin func(ctx context.Context, p pool) (transaction, error)
@@ -95,6 +97,14 @@ const (
 		" refusals = ramp_refusals.refusals + 1, reason = VALUES(reason)"
 )
 
+// The statements of a claim. The one that has its place is written again, so the commit waits for whatever
+// the commit of that one waited for.
+const (
+	claim       = "INSERT INTO ramp_claims (" + claimColumns + ") VALUES ($1, $2, $3, $4, $5)"
+	keepClaim   = claim + " ON CONFLICT (network, tx_hash, place) DO UPDATE SET uuid = ramp_claims.uuid"
+	claimHolder = "SELECT uuid FROM ramp_claims WHERE network = $1 AND tx_hash = $2 AND place = $3"
+)
+
 // values returns the dialect's values. Those of an unknown dialect are zero.
 func (d Dialect) values() *dialect {
 	switch d {
@@ -129,7 +139,7 @@ func (d Dialect) values() *dialect {
 			insert:    insertStatement("DEFAULT") + orKeep + orderColumns + ", " + placePostgreSQL,
 			returning: true,
 			orders:    selectOrders, lock: withPlace(selectOrders, placePostgreSQL) + lockOrder,
-			note: noteRefusal, begin: beginPostgreSQL,
+			note: noteRefusal, claim: keepClaim, holder: claimHolder, begin: beginPostgreSQL,
 		}
 	case MySQL:
 		return &dialect{
@@ -158,6 +168,8 @@ func (d Dialect) values() *dialect {
 			insert: insertStatement("NULL") + " ON DUPLICATE KEY UPDATE uuid = ramp_orders.uuid",
 			orders: selectExact, lock: withPlace(selectExact, "DATABASE()") + lockOrder,
 			note:    noteRefusalMySQL,
+			claim:   claim + " ON DUPLICATE KEY UPDATE uuid = ramp_claims.uuid",
+			holder:  claimHolder + " FOR UPDATE",
 			literal: true, begin: beginMySQL,
 		}
 	case SQLite:
@@ -176,7 +188,7 @@ func (d Dialect) values() *dialect {
 			lax: "SELECT '' WHERE 1 = 0", settings: settingsSQLite, weak: weakSQLite,
 			session: sessionSQLite, place: "'main'",
 			insert: insertStatement("IIF(0, 0, NULL)") + orKeep + orderColumns + ", 'main'", returning: true,
-			orders: selectOrders, note: noteRefusal,
+			orders: selectOrders, note: noteRefusal, claim: keepClaim, holder: claimHolder,
 			// SQLite has no FOR UPDATE. A write takes its only lock.
 			lock: "UPDATE ramp_orders SET claim = claim WHERE uuid = $1 RETURNING " + orderColumns +
 				", 'main'",

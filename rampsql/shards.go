@@ -23,16 +23,15 @@ import (
 // stops the orders of the players who are or have been there, and nobody else's. Lists, counts and Check
 // need all databases. Delete old orders in each of them.
 //
-// One transaction ends one order in a database, and one of a player who has moved. Only if two orders of
-// such a player wait in two databases, two results with one transaction can both end an order, at the same
-// moment.
+// One transaction ends one order of all databases: their stores have the same [Claims]. While the database of
+// these does not answer, no order ends by a transaction. It can be the one that Place asks.
 //
 // docs/players-and-items.md says how a player moves.
 type Shards struct{ config ShardsConfig }
 
 // ShardsConfig configures [Shards]. Both fields are required.
 type ShardsConfig struct {
-	// Stores are the stores of the databases, one for each. A [Place] names them by their index, so append
+	// Stores are the stores of the databases, one for each, all with the same Claims. A [Place] names them by their index, so append
 	// new ones, and remove none that has an order.
 	Stores []*Store
 
@@ -59,6 +58,14 @@ func NewShards(c ShardsConfig) (*Shards, error) {
 			return store != nil && other != nil && other.config.DB == store.config.DB
 		}
 		p.Require(!slices.ContainsFunc(c.Stores[:n], twice), path, "must have a database of its own")
+		if store == nil {
+			continue
+		}
+		p.Require(store.config.Claims != nil, path, "must have Config.Claims: a player who moves, and somebody "+
+			"with the HMAC key, could be paid in each database for one transaction")
+		if first := c.Stores[0]; first != nil && first.config.Claims != nil && store.config.Claims != nil {
+			p.Require(store.config.Claims == first.config.Claims, path, "must have the Claims of the first store")
+		}
 	}
 	p.Require(c.Place != nil, "ShardsConfig.Place", "is required")
 	if err := p.Err(); err != nil {
@@ -176,16 +183,15 @@ func (s *Shards) findOrder(ctx context.Context, shards []int, id uuid.UUID) (ram
 }
 
 // findTransaction finds the order that a transaction has ended.
-func (s *Shards) findTransaction(ctx context.Context, shards []int, hash common.Hash) (ramp.Order, error) {
-	found, _, err := s.find(ctx, shards, "order of transaction "+hash.String(),
+func (s *Shards) findTransaction(ctx context.Context, hash common.Hash) (ramp.Order, error) {
+	found, _, err := s.find(ctx, s.all(), "order of transaction "+hash.String(),
 		func(ctx context.Context, store *Store) (ramp.Order, error) {
 			return store.OrderByTransaction(ctx, hash)
 		})
 	return found, err
 }
 
-// Update implements [ramp.Store] in the database that has the order, and otherwise in that of its player. A
-// transaction that has ended an order of the player in another database ends no other.
+// Update implements [ramp.Store] in the database that has the order, and otherwise in that of its player.
 func (s *Shards) Update(ctx context.Context, id uuid.UUID, next ramp.Transition) (ramp.Step, error) {
 	if err := s.made(); err != nil {
 		return ramp.Step{}, err
@@ -200,13 +206,11 @@ func (s *Shards) Update(ctx context.Context, id uuid.UUID, next ramp.Transition)
 			return ramp.Step{}, err
 		}
 	}
-	stored, at, err := s.findOrder(ctx, shards, id)
+	_, at, err := s.findOrder(ctx, shards, id)
 	switch {
 	case err == nil:
-		if err := s.checkTransaction(ctx, &stored, at, next); err != nil {
-			return ramp.Step{}, err
-		}
-		return s.config.Stores[at].Update(ctx, id, next)
+		step, err := s.config.Stores[at].Update(ctx, id, next)
+		return step, s.explain(ctx, err)
 	case !errors.Is(err, ramp.ErrOrderUnknown):
 		return ramp.Step{}, err
 	case !opened.New:
@@ -219,28 +223,24 @@ func (s *Shards) Update(ctx context.Context, id uuid.UUID, next ramp.Transition)
 	return s.config.Stores[place.Shard].Update(ctx, id, next)
 }
 
-// checkTransaction returns a [*ramp.ConflictError] if the order would end by a transaction that has ended
-// another order of its player, in another database. Within its own, that is an index.
-func (s *Shards) checkTransaction(
-	ctx context.Context, stored *ramp.Order, at int, next ramp.Transition,
-) error {
-	step, err := next(stored)
-	if err != nil || !step.New || step.Order.TxHash == "" {
-		return nil // Update finds out, too
-	}
-	_, others, err := s.place(ctx, stored.SessionID)
-	if err != nil {
+// explain completes a conflict with an order of another database.
+func (s *Shards) explain(ctx context.Context, err error) error {
+	var conflict *ramp.ConflictError
+	if !errors.As(err, &conflict) || conflict.Other == nil || conflict.Other.State != "" {
 		return err
 	}
-	others = slices.DeleteFunc(others, func(n int) bool { return n == at })
-	other, err := s.findTransaction(ctx, others, common.HexToHash(step.Order.TxHash))
-	switch {
-	case err == nil:
-		return &ramp.ConflictError{Order: *stored, Field: "tx_hash", Other: &other}
-	case errors.Is(err, ramp.ErrOrderUnknown):
-		return nil
+	if other, _, failed := s.findOrder(ctx, s.all(), conflict.Other.UUID); failed == nil {
+		return &ramp.ConflictError{Order: conflict.Order, Field: conflict.Field, Other: &other}
 	}
 	return err
+}
+
+// Claims returns the claims of all databases; see [ramp.Claims].
+func (s *Shards) Claims() ramp.Claims {
+	if s.made() != nil {
+		return nil
+	}
+	return s.config.Stores[0].Claims()
 }
 
 // Check calls [Store.Check] of every store.

@@ -32,7 +32,7 @@ func (s *Shards) OrderByTransaction(ctx context.Context, hash common.Hash) (ramp
 	if err := s.made(); err != nil {
 		return ramp.Order{}, err
 	}
-	return s.findTransaction(ctx, s.all(), hash)
+	return s.findTransaction(ctx, hash)
 }
 
 // NewestSuccess is [Store.NewestSuccess] in every database. While one does not answer, it is the newest of

@@ -88,6 +88,12 @@ type Config struct {
 	// step.Order.SessionID says whose assets change, also 12 hours after the validate call.
 	Apply func(ctx context.Context, tx *sql.Tx, step ramp.Step) error
 
+	// Claims, if set, are those of all databases that sell the same tokens. An order then ends by a
+	// transaction only if it is the first of all of them to claim it. Without Claims, the same transaction can
+	// end one order in each database: somebody with the HMAC key could be paid in each for one burn. Required
+	// if another database sells a token of this one.
+	Claims *Claims
+
 	// UntouchedTables names tables that no rollback changes, such as those of MyISAM, and to which Apply
 	// never writes, nor a trigger or procedure that it calls. Every other such table in the schema of the
 	// orders is an error of Check, and of each burn: what is written there when a grant is rehearsed would
@@ -127,6 +133,11 @@ func New(c Config) (*Store, error) {
 	known := c.Network == "" || c.Network == ramp.Mainnet || c.Network == ramp.Testnet
 	p.Require(known, "Config.Network", "must be mainnet or testnet")
 	p.Require(c.Apply != nil, "Config.Apply", "is required")
+	if c.Claims != nil {
+		p.Require(c.Claims.made() == nil, "Config.Claims", "must be made by NewClaims")
+		p.Require(c.Network == "" || c.Network == c.Claims.config.Network, "Config.Claims",
+			"must be of the same network")
+	}
 	for n, table := range c.UntouchedTables {
 		path := fmt.Sprintf("Config.UntouchedTables[%d]", n)
 		p.Require(table != "" && strings.TrimSpace(table) == table, path, "must be the name of a table")
@@ -206,8 +217,24 @@ func (s *Store) Update(ctx context.Context, id uuid.UUID, next ramp.Transition) 
 		return ramp.Step{}, invalid.Field("session_id",
 			"must be of printable ASCII characters, as Config.ASCIISessions says")
 	}
+	claimed := "" // the transaction that the order has claimed
+	if s.config.Claims != nil {
+		next = onlyClaimed(next, &claimed)
+	}
 	turns := &callTurns{turns: &s.turns}
 	defer turns.end()
+	attempt := func() (ramp.Step, error) {
+		step, err := s.attempt(ctx, id, &opened, next, turns)
+		if lacks := (*unclaimedError)(nil); errors.As(err, &lacks) {
+			// Committed before the order ends: two databases have no transaction in common.
+			if err := s.claimFor(ctx, lacks); err != nil {
+				return ramp.Step{}, err
+			}
+			claimed = lacks.txHash
+			step, err = s.attempt(ctx, id, &opened, next, turns)
+		}
+		return step, err
+	}
 	err = turns.take(ctx, orderKey(id))
 	if err == nil && opened.New {
 		err = turns.takeSession(ctx, opened.Order.SessionID)
@@ -216,12 +243,12 @@ func (s *Store) Update(ctx context.Context, id uuid.UUID, next ramp.Transition) 
 		return ramp.Step{}, fmt.Errorf("ramp: order %s: %w", id, err)
 	}
 	for n := 0; ; n++ {
-		step, err := s.attempt(ctx, id, &opened, next, turns)
+		step, err := attempt()
 		if busy := (*busyError)(nil); errors.As(err, &busy) {
 			if err := turns.takeSession(ctx, busy.session); err != nil {
 				return ramp.Step{}, fmt.Errorf("ramp: order %s: %w", id, err)
 			}
-			step, err = s.attempt(ctx, id, &opened, next, turns)
+			step, err = attempt()
 		}
 		if kept := (*keptError)(nil); errors.As(err, &kept) && kept.grant.Order.UUID == id {
 			return ramp.Step{}, s.abandonKept(ctx, id, kept, turns)

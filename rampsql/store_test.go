@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -175,13 +176,42 @@ func TestConfigsOfStoresNameAllThatIsMissing(t *testing.T) {
 }
 
 func TestShardsNameAllThatIsMissing(t *testing.T) {
-	_, err := rampsql.NewShards(rampsql.ShardsConfig{})
+	_, err := rampsql.NewClaims(rampsql.ClaimsConfig{})
+	assertFields(t, err, "ClaimsConfig.DB is required",
+		"ClaimsConfig.Dialect is required and must be PostgreSQL, MySQL or SQLite",
+		"ClaimsConfig.Network is required and must be mainnet or testnet")
+	_, err = new(rampsql.Claims).Claimed(t.Context(), common.Hash{})
+	assert.EqualError(t, err, "ramp: the rampsql.Claims were not made by rampsql.NewClaims")
+	assert.EqualError(t, new(rampsql.Claims).Check(t.Context()), err.Error())
+	_, failed := new(rampsql.Claims).Claim(t.Context(), common.Hash{}, 0, uuid.New())
+	assert.EqualError(t, failed, err.Error())
+	claims := func() *rampsql.Claims {
+		return must.Get(rampsql.NewClaims(rampsql.ClaimsConfig{DB: sql.OpenDB(nil), Dialect: rampsql.SQLite,
+			Network: ramp.Testnet}))(t)
+	}
+	_, err = rampsql.New(rampsql.Config{DB: sql.OpenDB(nil), Dialect: rampsql.SQLite, Apply: applyNothing,
+		Claims: new(rampsql.Claims)})
+	assertFields(t, err, "Config.Claims must be made by NewClaims")
+	_, err = rampsql.New(rampsql.Config{DB: sql.OpenDB(nil), Dialect: rampsql.SQLite, Apply: applyNothing,
+		Claims: claims(), Network: ramp.Mainnet})
+	assertFields(t, err, "Config.Claims must be of the same network")
+	_, err = rampsql.NewShards(rampsql.ShardsConfig{})
 	assertFields(t, err, "ShardsConfig.Stores is required", "ShardsConfig.Place is required")
-	store := must.Get(rampsql.New(rampsql.Config{DB: sql.OpenDB(nil), Dialect: rampsql.SQLite, Apply: applyNothing}))(t)
+	open := func(claims *rampsql.Claims) *rampsql.Store {
+		return must.Get(rampsql.New(rampsql.Config{DB: sql.OpenDB(nil), Dialect: rampsql.SQLite, Apply: applyNothing,
+			Claims: claims}))(t)
+	}
+	store := open(claims())
+	assert.Nil(t, open(nil).Claims())
+	assert.NotNil(t, store.Claims())
 	place := func(context.Context, string) (rampsql.Place, error) { return rampsql.Place{Shard: 7}, nil }
 	_, err = rampsql.NewShards(rampsql.ShardsConfig{Stores: []*rampsql.Store{store, nil, store}, Place: place})
 	assertFields(t, err, "ShardsConfig.Stores[1] must be made by New",
 		"ShardsConfig.Stores[2] must have a database of its own")
+	_, err = rampsql.NewShards(rampsql.ShardsConfig{Stores: []*rampsql.Store{store, open(nil), open(claims())}, Place: place})
+	assertFields(t, err, "ShardsConfig.Stores[1] must have Config.Claims: a player who moves, and somebody with the "+
+		"HMAC key, could be paid in each database for one transaction",
+		"ShardsConfig.Stores[2] must have the Claims of the first store")
 	shards := must.Get(rampsql.NewShards(rampsql.ShardsConfig{Stores: []*rampsql.Store{store}, Place: place}))(t)
 	r := mintRequest()
 	_, err = shards.Update(t.Context(), r.UUID, ramp.Accept(player, r, time.Now()))

@@ -77,7 +77,11 @@ func Advise(r *Report, now time.Time) Advice {
 			return next(NextCorrect, c, "Correct the cause. Then finish the order with this transaction, "+
 				"which proves how it ended, or settle it in another way.")
 		}
-		return next(NextFinish, c, "This transaction proves how the order ended, and fits no other.")
+		only := ""
+		if r.OneDatabase {
+			only = " of this database"
+		}
+		return next(NextFinish, c, "This transaction proves how the order ended, and fits no other"+only+".")
 	}
 	if c := first(older); c != nil {
 		return next(NextCompareClocks, c, "The transaction is older than the order: "+evidence.ClocksDiffer+
@@ -92,6 +96,10 @@ func Advise(r *Report, now time.Time) Advice {
 		}
 		return next(NextBatch, c, fmt.Sprintf("This transaction has ended order %s, and moved enough for "+
 			"both: it settles several orders. Finish this one with it, too, as a batch.", c.EndedOther))
+	}
+	if c := first(func(c *Candidate) bool { return c.Claimed }); c != nil {
+		return next(NextOtherOrder, c, fmt.Sprintf("Order %s has claimed this transaction. Look at that one, "+
+			"which may be in another database: it has ended by it, or it waits.", c.EndedOther))
 	}
 	if c := first(func(c *Candidate) bool { return c.EndedOther != nil && !c.Batch }); c != nil {
 		return next(NextOtherOrder, c, fmt.Sprintf("This transaction has ended order %s. "+

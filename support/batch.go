@@ -4,25 +4,29 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/invalid"
+	"github.com/token-ramp/ramp-go/internal/orderlist"
 )
 
 // batchOf returns the orders besides one that have ended by a transaction: the one that stores it, and then
-// those that Books have added. whole is false if one of these cannot be read, so that nobody knows what it
+// those that were added. whole is false if one of these cannot be read, so that nobody knows what it
 // has left of what the transaction moved.
 func (o *Orders) batchOf(
 	ctx context.Context, order, stored *ramp.Order, added []uuid.UUID,
 ) (ended []*ramp.Order, whole bool, err error) {
 	ended, whole = []*ramp.Order{stored}, true
+	known := []uuid.UUID{stored.UUID, order.UUID} // this one may have been added, and not ended
 	for _, id := range added {
-		if id == order.UUID { // it was added, and did not end
+		if slices.Contains(known, id) {
 			continue
 		}
+		known = append(known, id)
 		one, err := o.order(ctx, id)
 		switch {
 		case errors.Is(err, ramp.ErrOrderUnknown), errors.Is(err, ramp.ErrOrderForeign):
@@ -58,7 +62,11 @@ func (o *Orders) joinBatch(ctx context.Context, order *ramp.Order, result *ramp.
 	if err != nil {
 		return err
 	}
-	ended, whole, err := o.batchOf(ctx, order, stored, added)
+	claimed, err := o.claimed(ctx, transaction)
+	if err != nil {
+		return err
+	}
+	ended, whole, err := o.batchOf(ctx, order, stored, slices.Concat(added, claimed))
 	if err != nil {
 		return err
 	}
@@ -70,5 +78,43 @@ func (o *Orders) joinBatch(ctx context.Context, order *ramp.Order, result *ramp.
 	if err := o.prover.Covers(order, ended, &result.Receipt); err != nil {
 		return err
 	}
+	if err := o.joinClaim(ctx, order.UUID, stored.UUID, transaction, claimed); err != nil {
+		return err
+	}
 	return o.config.Books.KeepBatch(ctx, transaction, added, order.UUID, d.Who, d.Reason)
+}
+
+// claimed returns the orders that have claimed a transaction, if the store has claims.
+func (o *Orders) claimed(ctx context.Context, transaction common.Hash) ([]uuid.UUID, error) {
+	claims := orderlist.ClaimsOf(o.config.Store)
+	if claims == nil {
+		return nil, nil
+	}
+	return claims.Claimed(ctx, transaction)
+}
+
+// joinClaim adds an order to those that have claimed a transaction, if the store has claims. stored is the
+// order that stores the transaction; it may have ended before the store had claims.
+func (o *Orders) joinClaim(
+	ctx context.Context, order, stored uuid.UUID, transaction common.Hash, claimed []uuid.UUID,
+) error {
+	claims := orderlist.ClaimsOf(o.config.Store)
+	if claims == nil || slices.Contains(claimed, order) {
+		return nil
+	}
+	join := []uuid.UUID{order}
+	if len(claimed) == 0 {
+		join = []uuid.UUID{stored, order}
+	}
+	for n, joins := range join {
+		holder, err := claims.Claim(ctx, transaction, len(claimed)+n, joins)
+		if err != nil {
+			return err
+		}
+		if holder != joins {
+			return fmt.Errorf("ramp: order %s: order %s has claimed transaction %s at the same moment: "+
+				"look at the order again", order, holder, transaction)
+		}
+	}
+	return nil
 }

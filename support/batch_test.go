@@ -131,6 +131,35 @@ func TestABatchEndsEachOfItsOrders(t *testing.T) {
 	}
 }
 
+// With claims, each order of a batch has a place among those of its transaction, also if the first one ended
+// before there were claims. An order of another database that has a place is read by nobody here, so it is not known
+// what is left.
+func TestTheOrdersOfABatchClaimTheirTransaction(t *testing.T) {
+	for _, before := range []bool{true, false} {
+		b := newBatch(t, ramp.Burn, []int64{5, 3, 2}, burns(500, 300, 200))
+		b.store.Shared = new(rig.Claims)
+		if !before {
+			must.Get(b.store.Shared.Claim(t.Context(), b.hash, 0, b.orders[0].UUID))(t)
+		}
+		for i, o := range b.orders[1:] {
+			assert.True(t, must.Get(b.Show(t.Context(), o.UUID))(t).Candidates[0].Batch)
+			for range 2 {
+				must.Get(b.Finish(t.Context(), o.UUID, b.hash, inBatch))(t)
+			}
+			claimed := must.Get(b.store.Shared.Claimed(t.Context(), b.hash))(t)
+			assert.Equal(t, []uuid.UUID{b.orders[0].UUID, b.orders[1].UUID, b.orders[2].UUID}[:i+2], claimed)
+		}
+	}
+	b := newBatch(t, ramp.Burn, []int64{5, 3}, burns(500, 300, 200))
+	b.store.Shared = new(rig.Claims)
+	for place, id := range []uuid.UUID{b.orders[0].UUID, uuid.New()} {
+		must.Get(b.store.Shared.Claim(t.Context(), b.hash, place, id))(t)
+	}
+	assert.False(t, must.Get(b.Show(t.Context(), b.orders[1].UUID))(t).Candidates[0].Batch)
+	_, err := b.Finish(t.Context(), b.orders[1].UUID, b.hash, inBatch)
+	assert.ErrorContains(t, err, "cannot be read, so nobody knows whether it covers this one")
+}
+
 // What the transaction moved must cover every order that ends by it.
 func TestABatchCoversItsOrders(t *testing.T) {
 	against := inBatch

@@ -112,6 +112,16 @@ func (o *Orders) candidateOf(ctx context.Context, order *ramp.Order, sent *ramp.
 	}
 	c.Objection = c.objection(order, o.prover)
 	other, err := o.endedOther(ctx, order.UUID, sent.Hash)
+	if err != nil {
+		return nil, err
+	}
+	claimed, err := o.claimed(ctx, sent.Hash)
+	if err != nil {
+		return nil, err
+	}
+	if other == nil && len(claimed) > 0 && !slices.Contains(claimed, order.UUID) {
+		c.EndedOther, c.Claimed = &claimed[0], true
+	}
 	if other != nil {
 		c.EndedOther = &other.UUID
 		var added []uuid.UUID
@@ -120,7 +130,7 @@ func (o *Orders) candidateOf(ctx context.Context, order *ramp.Order, sent *ramp.
 				return nil, err
 			}
 		}
-		ended, whole, err := o.batchOf(ctx, order, other, added)
+		ended, whole, err := o.batchOf(ctx, order, other, slices.Concat(added, claimed))
 		if err != nil {
 			return nil, err
 		}
@@ -131,7 +141,7 @@ func (o *Orders) candidateOf(ctx context.Context, order *ramp.Order, sent *ramp.
 			c.Objection = objectionToOther(order, other)
 		}
 	}
-	return c, err
+	return c, nil
 }
 
 // objection returns why a transaction may be the order's own, whatever Proof misses.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -116,6 +117,30 @@ var decisions = map[string]func(t *testing.T){
 		_, err = d.Abandon(t.Context(), order.UUID, alice)
 		require.NoError(t, err, "it is the other's")
 		assert.EqualValues(t, 900, d.Gold)
+	},
+	"another order has claimed one": func(t *testing.T) {
+		b := newBatch(t, ramp.Burn, []int64{5}, burns(500))
+		b.store.Shared = new(rig.Claims)
+		order := rig.OrderOf(ramp.Burn, 5, rig.Now.Add(-14*time.Hour))
+		b.store.Keep(t, order)
+		at := order.AcceptedAt.Add(20 * time.Minute)
+		tx := burns(500)
+		tx.From, tx.Payer, tx.To = rig.Player, rig.Payer, rig.Vault
+		hash, other := b.node.Send(at, tx), uuid.New() // of another database
+		must.Get(b.store.Shared.Claim(t.Context(), hash, 0, other))(t)
+		report := must.Get(b.Show(t.Context(), order.UUID))(t)
+		assert.Equal(t, support.NextOtherOrder, report.Advice.Next)
+		assert.Equal(t, &hash, report.Advice.Tx)
+		assert.Contains(t, report.Advice.Do, "Order "+other.String()+" has claimed this transaction.")
+		assert.Contains(t, report.Text(), "\n    order "+other.String()+" has claimed it, perhaps in another database\n")
+		assert.False(t, report.OneDatabase)
+		_, err := b.Finish(t.Context(), order.UUID, hash, alice)
+		assert.ErrorContains(t, err, "tx_hash belongs to order "+other.String()+", which has claimed it")
+		_, err = b.Finish(t.Context(), order.UUID, hash, inBatch)
+		assert.ErrorContains(t, err, "has ended no other order with this outcome")
+		_, err = b.Abandon(t.Context(), order.UUID, alice)
+		refuses(t, err, hash)
+		assert.Len(t, b.moved, 1, "it was accepted, and has moved nothing since")
 	},
 	`one "does not prove", but abandoning fails because of it`: func(t *testing.T) {
 		d := newStudio(t)

@@ -113,6 +113,9 @@ func (o *Orders) finishProven(
 			unproven = fmt.Errorf("ramp: order %s: %w: it is %s older than the order: %s",
 				result.UUID, rampproof.ErrNotProven, age.Round(time.Minute), evidence.ClocksDiffer)
 		}
+		if unproven != nil {
+			o.prover.ForgetDecimals(evidence.ContractsOf(stored)...) // the next attempt asks again
+		}
 		if unproven != nil && !d.AgainstEvidence {
 			return ramp.Step{}, unproven
 		}

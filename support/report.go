@@ -46,6 +46,10 @@ type Report struct {
 	// abandon, or [Config].NoEmptyBlocks is set.
 	ChainHours *int `json:"chain_hours,omitempty"`
 
+	// OneDatabase reports whether the store has no [ramp.Claims]: a transaction that has ended no order of
+	// this database may have ended one of another that sells the same token.
+	OneDatabase bool `json:"one_database,omitzero"`
+
 	// Decimals are those of the order's tokens, as far as they are known, for the amounts in Text.
 	Decimals map[common.Address]int `json:"decimals,omitempty"`
 
@@ -91,8 +95,10 @@ type Candidate struct {
 	AlsoProves []uuid.UUID `json:"also_proves,omitempty"`
 
 	// EndedOther is another order that has ended by the transaction, if the store is a
-	// [rampbooks.OrderLister].
+	// [rampbooks.OrderLister]. If Claimed is set, it has claimed the transaction, and it waits, or is in another
+	// database; see [ramp.Claims].
 	EndedOther *uuid.UUID `json:"ended_other,omitempty"`
+	Claimed    bool       `json:"claimed,omitzero"`
 
 	// Batch reports whether EndedOther is set, and the transaction moved enough for all orders that have
 	// ended by it and for this one, too: it settles several orders. AlsoProves are then those that could

@@ -57,7 +57,9 @@ func (r *Report) Text() (text string) {
 		for _, t := range c.Transfers {
 			fmt.Fprintf(out, "    moved %s from %s to %s\n", r.amount(&t), t.From, t.To)
 		}
-		if c.EndedOther != nil {
+		if c.Claimed {
+			fmt.Fprintf(out, "    order %s has claimed it, perhaps in another database\n", c.EndedOther)
+		} else if c.EndedOther != nil {
 			fmt.Fprintf(out, "    it has ended order %s\n", c.EndedOther)
 		}
 		if c.Batch {

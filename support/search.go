@@ -76,6 +76,9 @@ func (o *Orders) search(ctx context.Context, report *Report) error {
 	if err := o.addCandidates(ctx, report, transactions); err != nil {
 		return err
 	}
+	if slices.ContainsFunc(report.Candidates, func(c Candidate) bool { return c.Unproven != "" }) {
+		o.prover.ForgetDecimals(evidence.ContractsOf(order)...) // a proxy may have changed them: ask again
+	}
 	return o.countHours(ctx, report, newest)
 }
 

@@ -21,14 +21,15 @@ func (o *Orders) Show(ctx context.Context, id uuid.UUID) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	report := &Report{Order: order}
+	report := &Report{Order: order, OneDatabase: orderlist.ClaimsOf(o.config.Store) == nil}
 	if why, ok := refused[id]; ok {
 		report.Refusal = &why
 	}
 	if o.chain == nil {
 		report.Unread = "no node is configured"
 	} else if err = o.search(ctx, report); err != nil {
-		report = &Report{Order: order, Refusal: report.Refusal, Unread: err.Error()}
+		report = &Report{Order: order, Refusal: report.Refusal, OneDatabase: report.OneDatabase,
+			Unread: err.Error()}
 		err = fmt.Errorf("ramp: order %s: read the chain: %w", id, err)
 	}
 	report.Advice = Advise(report, o.config.Now())

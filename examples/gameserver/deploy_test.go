@@ -230,13 +230,14 @@ func TestWhatIsUnsafeIsSaidAtTheStart(t *testing.T) {
 		emulated bool
 		want     string
 	}{
-		"emulated":    {settings{}, true, "the service is emulated"},
-		"any rate":    {settings{anyRate: true}, true, "-any-rate"},
-		"any page":    {settings{anyPage: true}, true, "-any-page"},
-		"any failure": {settings{anyFailure: true}, true, "-any-failure"},
-		"no chain":    {settings{project: "p", caps: caps{itemGold: {}}}, false, "not confirmed on the chain"},
-		"login":       {settings{chainID: 1, project: "p", caps: caps{itemGold: {}}}, false, "without a password"},
-		"no cap":      {settings{chainID: 1, project: "p"}, false, "set -cap"},
+		"emulated":        {settings{}, true, "the service is emulated"},
+		"any rate":        {settings{anyRate: true}, true, "-any-rate"},
+		"any page":        {settings{anyPage: true}, true, "-any-page"},
+		"any failure":     {settings{anyFailure: true}, true, "-any-failure"},
+		"no empty blocks": {settings{noEmptyBlocks: true}, true, "-no-empty-blocks"},
+		"no chain":        {settings{project: "p", caps: caps{itemGold: {}}}, false, "not confirmed on the chain"},
+		"login":           {settings{chainID: 1, project: "p", caps: caps{itemGold: {}}}, false, "without a password"},
+		"no cap":          {settings{chainID: 1, project: "p"}, false, "set -cap"},
 	} {
 		var log strings.Builder
 		warn(slog.New(slog.NewTextHandler(&log, nil)), &c.settings, c.emulated, false)

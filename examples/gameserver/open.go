@@ -109,7 +109,7 @@ func (s *settings) desk(
 	game *game, store *rampsql.Store, proof *rampproof.Proof, log *slog.Logger,
 ) (*support.Orders, error) {
 	config := support.Config{Store: store, Proof: proof, Projects: s.projects(), Network: s.network,
-		Products: s.sold(), Sessions: game.sessions, Logger: log}
+		NoEmptyBlocks: s.noEmptyBlocks, Products: s.sold(), Sessions: game.sessions, Logger: log}
 	if proof != nil { // without a node, nothing can be compared
 		reconciler, err := s.reconciler(game, store, proof, log)
 		if err != nil {

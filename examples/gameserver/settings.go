@@ -28,6 +28,7 @@ type settings struct {
 	payers, contracts      []common.Address
 	anyRate, anyFailure    bool
 	anyPage                bool
+	noEmptyBlocks          bool
 	former                 []rampbooks.Offer
 	formerProjects         []string
 	connections, decimals  int
@@ -73,6 +74,9 @@ func newSettings(flags *flag.FlagSet) *settings {
 		addresses(&s.contracts))
 	flags.BoolVar(&s.anyFailure, "any-failure", false,
 		"accept any failed transaction, if the ramp's addresses are not known")
+	flags.BoolVar(&s.noEmptyBlocks, "no-empty-blocks", false,
+		"the chain makes no block without a transaction: an hour without a block does not keep an order\n"+
+			"from being abandoned")
 	s.caps = newCaps(flags)
 	flags.IntVar(&s.decimals, "decimals", -1,
 		"decimals of the token, a `number`, which is compared with its contract; without it, the "+
@@ -112,6 +116,7 @@ func warn(log *slog.Logger, s *settings, emulated, previousKey bool) {
 		{!emulated && s.chainID == 0,
 			"results are not confirmed on the chain: set RAMP_RPC_URL, -chain-id and -payers"},
 		{s.anyFailure, "-any-failure lets any failed transaction give back a mint: set -payers"},
+		{s.noEmptyBlocks, "-no-empty-blocks: what is abandoned while the chain stands still can be minted later"},
 		{!emulated && len(s.caps) == 0, "nothing limits what leaves the game in an hour: set -cap"},
 		{s.anyRate, "-any-rate approves every rate"},
 		{s.anyPage, "-any-page accepts the token of the login for any order"},

@@ -17,7 +17,8 @@ import (
 	"github.com/token-ramp/ramp-go/rampsql"
 )
 
-// DirectorySchema creates the tables that say where each player is. They are in one database.
+// DirectorySchema creates the tables that say where each player is. They are in one database, with those of
+// rampsql, of which it needs ramp_claims.
 const DirectorySchema = `
 CREATE TABLE players (
     player text PRIMARY KEY,
@@ -54,6 +55,12 @@ CREATE TABLE delivered (id text PRIMARY KEY); -- the parcels that have arrived h
 type Game struct {
 	Directory *sql.DB
 	Shards    []*sql.DB // in the order of rampsql.ShardsConfig.Stores
+}
+
+// Claims returns the claims of all databases, for Claims of each rampsql.Config: one transaction ends one order
+// of all of them.
+func (g *Game) Claims(network ramp.Network) (*rampsql.Claims, error) {
+	return rampsql.NewClaims(rampsql.ClaimsConfig{DB: g.Directory, Dialect: rampsql.PostgreSQL, Network: network})
 }
 
 // Place says where a player is. It is Place of rampsql.ShardsConfig.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/token-ramp/ramp-go/internal/evidence"
 	"github.com/token-ramp/ramp-go/internal/evidence/movetest"
 	"github.com/token-ramp/ramp-go/internal/test/must"
+	"github.com/token-ramp/ramp-go/internal/test/rig"
 )
 
 // now is when the newest block of a node is made. It makes one each second.
@@ -202,6 +204,14 @@ type ledger struct {
 	newest *ramp.Order
 	ended  map[common.Hash]ramp.Order
 	err    error
+	shared *rig.Claims
+}
+
+func (l *ledger) Claims() ramp.Claims {
+	if l.shared == nil {
+		return nil
+	}
+	return l.shared
 }
 
 func (l *ledger) OrderByTransaction(_ context.Context, hash common.Hash) (ramp.Order, error) {
@@ -260,6 +270,16 @@ func TestWhatWasIssuedIsNotGivenBack(t *testing.T) {
 		"a mint that ended another order": {func(g *game) {
 			g.ended[g.send(failed, "zero>user 10")] = succeeded(10)
 		}, "", nil},
+		"a mint that an order of another database has claimed": {func(g *game) {
+			g.shared = new(rig.Claims)
+			hash := g.send(failed, "zero>user 10")
+			must.Get(g.shared.Claim(context.Background(), hash, 0, uuid.UUID{15: 7}))(t)
+		}, "is claimed by order 00000000-0000-0000-0000-000000000007, which may be in another database",
+			evidence.ErrNotProven},
+		"a mint that it has claimed itself": {func(g *game) {
+			g.shared = new(rig.Claims)
+			must.Get(g.shared.Claim(context.Background(), g.send(failed, "zero>user 10"), 0, g.order.UUID))(t)
+		}, minted, evidence.ErrNotProven},
 		"one that did, and one that did not": {func(g *game) {
 			g.ended[g.send(failed, "zero>user 10")] = succeeded(10)
 			g.send(failed, "zero>user 10")
@@ -368,7 +388,7 @@ func TestWhatWasIssuedIsNotGivenBack(t *testing.T) {
 		inBubble(t, name, func(t *testing.T) {
 			witness := orderOf(ramp.Mint, 3)
 			witness.UserAddress, witness.State = stranger.Hex(), ramp.OrderSucceeded
-			g := &game{newNode(), &ledger{&witness, map[common.Hash]ramp.Order{}, nil},
+			g := &game{newNode(), &ledger{&witness, map[common.Hash]ramp.Order{}, nil, nil},
 				orderOf(ramp.Mint, 10), evidence.Config{}}
 			witness.TxHash = g.send(now.Add(-24*time.Hour), "zero>friend 3").Hex()
 			g.order.AcceptedAt = accepted
@@ -411,7 +431,7 @@ func TestASearchAsksTheNodeLittle(t *testing.T) {
 		n.requests, n.calls = 0, 0
 		ended := map[common.Hash]ramp.Order{common.HexToHash("0x2"): other}
 		failed := n.failed(now.Add(-30 * time.Second))
-		witnessed, err := prover.Unminted(t.Context(), &ledger{&witness, ended, nil}, &order, failed)
+		witnessed, err := prover.Unminted(t.Context(), &ledger{&witness, ended, nil, nil}, &order, failed)
 		require.NoError(t, err)
 		assert.True(t, witnessed)
 		assert.LessOrEqual(t, n.requests, 8, age)

@@ -7,8 +7,10 @@ import (
 	"math/big"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/orderlist"
 )
 
 // orderFinder is what rampproof.OrderFinder demands of a store.
@@ -56,10 +58,17 @@ func (p *Prover) Unminted(
 			return false, err
 		}
 		var ended []*ramp.Order
-		which := "ended no order"
+		which := "has ended no order"
+		if none {
+			if claimed, err := claimedBy(ctx, finder, order.UUID, m.hash); err != nil {
+				return false, err
+			} else if claimed != uuid.Nil {
+				which = fmt.Sprintf("is claimed by order %s, which may be in another database", claimed)
+			}
+		}
 		if !none {
 			ended = []*ramp.Order{&other}
-			which = fmt.Sprintf("ended order %s, which explains less", other.UUID)
+			which = fmt.Sprintf("has ended order %s, which explains less", other.UUID)
 		}
 		rest, err := p.Unexplained(order, m.receipt, ended...)
 		if err != nil {
@@ -67,12 +76,27 @@ func (p *Prover) Unminted(
 		}
 		if rest != nil {
 			return false,
-				fmt.Errorf(
-					"%w: transaction %s minted %s units of the token %s for the user %s, and has %s",
+				fmt.Errorf("%w: transaction %s minted %s units of the token %s for the user %s, and %s",
 					ErrNotProven, m.hash, m.units, token, user, which)
 		}
 	}
 	return len(search.Witnesses) > 0, nil
+}
+
+// claimedBy returns which other order has claimed a transaction, if the store has claims, or zero. How much it
+// explains is not known here, so it only names where to look.
+func claimedBy(
+	ctx context.Context, store any, order uuid.UUID, transaction common.Hash,
+) (other uuid.UUID, err error) {
+	claims := orderlist.ClaimsOf(store)
+	if claims == nil {
+		return uuid.Nil, nil
+	}
+	claimed, err := claims.Claimed(ctx, transaction)
+	if err != nil || len(claimed) == 0 || claimed[0] == order {
+		return uuid.Nil, err
+	}
+	return claimed[0], nil
 }
 
 // Unexplained returns how much a transaction moved for the user of an order beyond what the orders of that

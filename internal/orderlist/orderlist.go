@@ -119,3 +119,12 @@ func Refusals(ctx context.Context, store any, orders ...ramp.Order) (map[uuid.UU
 	}
 	return refusals.Refusals(ctx, waiting...)
 }
+
+// ClaimsOf returns the claims of a store, or nil if it has none.
+func ClaimsOf(store any) ramp.Claims {
+	of, ok := store.(interface{ Claims() ramp.Claims })
+	if !ok {
+		return nil
+	}
+	return of.Claims()
+}

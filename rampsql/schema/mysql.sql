@@ -33,3 +33,13 @@ CREATE TABLE IF NOT EXISTS ramp_refusals (
     refusals BIGINT   NOT NULL, -- how many there were
     reason   TEXT     NOT NULL  -- of the last
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
+
+-- Which order has claimed a transaction, of all databases that sell the same tokens. It is used in one of them.
+CREATE TABLE IF NOT EXISTS ramp_claims (
+    network    VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+    tx_hash    CHAR(66)    CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+    place      BIGINT      NOT NULL, -- 0, or for each further order of a batch how many have claimed before it
+    uuid       CHAR(36)    CHARACTER SET ascii COLLATE ascii_bin NOT NULL, -- of the order
+    claimed_at BIGINT      NOT NULL, -- milliseconds since 1970, UTC
+    PRIMARY KEY (network, tx_hash, place)
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;

@@ -50,3 +50,13 @@ CREATE TABLE IF NOT EXISTS ramp_refusals (
     refusals bigint NOT NULL, -- how many there were
     reason   text   NOT NULL  -- of the last
 );
+
+-- Which order has claimed a transaction, of all databases that sell the same tokens. It is used in one of them.
+CREATE TABLE IF NOT EXISTS ramp_claims (
+    network    text   NOT NULL,
+    tx_hash    text   NOT NULL,
+    place      bigint NOT NULL, -- 0, or for each further order of a batch how many have claimed before it
+    uuid       uuid   NOT NULL, -- of the order
+    claimed_at bigint NOT NULL, -- milliseconds since 1970, UTC
+    PRIMARY KEY (network, tx_hash, place)
+);

@@ -44,3 +44,13 @@ CREATE TABLE IF NOT EXISTS ramp_refusals (
     refusals INTEGER NOT NULL, -- how many there were
     reason   TEXT    NOT NULL  -- of the last
 ) STRICT;
+
+-- Which order has claimed a transaction, of all databases that sell the same tokens. It is used in one of them.
+CREATE TABLE IF NOT EXISTS ramp_claims (
+    network    TEXT    NOT NULL,
+    tx_hash    TEXT    NOT NULL,
+    place      INTEGER NOT NULL, -- 0, or for each further order of a batch how many have claimed before it
+    uuid       TEXT    NOT NULL, -- of the order
+    claimed_at INTEGER NOT NULL, -- milliseconds since 1970, UTC
+    PRIMARY KEY (network, tx_hash, place)
+) STRICT;

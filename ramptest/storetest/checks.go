@@ -19,6 +19,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/orderlist"
 	"github.com/token-ramp/ramp-go/rampproof"
 )
 
@@ -354,8 +355,16 @@ func (k *trial) oneTransaction() {
 	d.atApply(func(ramp.Step) error { return errors.New("an error of Apply") })
 	hash := txHash(uuid.New())
 	d.mustFail("a result whose Apply failed", d.resultBy(hash, 1))
-	d = bob.accepted(burn(gold(4)))
-	d.take("a result by the transaction of a step that failed", d.resultBy(hash, 1))
+	if orderlist.ClaimsOf(k.Stores[0]) == nil {
+		d = bob.accepted(burn(gold(4)))
+		d.take("a result by the transaction of a step that failed", d.resultBy(hash, 1))
+	} else { // what it has claimed is its own
+		const what = "a result by the transaction that another order has claimed"
+		other := bob.accepted(burn(gold(4)))
+		other.expectTaken(what, other.mustFail(what, other.resultBy(hash, 1)), d.order)
+		d.atApply(nil)
+		d.take("a result whose Apply failed before", d.resultBy(hash, 1))
+	}
 	for _, p := range []player{alice, bob} {
 		for _, e := range endings {
 			if strings.Contains(e.name, "abandoned") {
@@ -393,6 +402,8 @@ func (d *deal) expectTaken(what string, err error, other *ramp.Order) {
 	case difference(conflict.Order, *d.order) != "":
 		d.fail("Order of the ConflictError is not the stored order of the call for %s: %s", what,
 			difference(conflict.Order, *d.order))
+	case conflict.Other != nil && conflict.Other.UUID == other.UUID && orderlist.ClaimsOf(d.Stores[0]) != nil:
+		// it may have claimed the transaction, and not ended yet
 	case conflict.Other == nil || difference(*conflict.Other, *other) != "":
 		d.fail(
 			"Other of the ConflictError must be the order that has ended by the transaction, for %s, "+

@@ -24,6 +24,8 @@ type Store struct {
 	mu     sync.Mutex
 	Orders map[uuid.UUID]ramp.Order
 
+	Shared *Claims // with other databases, or nil
+
 	Calls, Failing int // lists that were read; which of them fails, from 1, or 0
 }
 
@@ -100,13 +102,25 @@ func (l *Store) Erase(session string, before time.Time) (n int) {
 
 // Update implements [ramp.Store].
 func (l *Store) Update(ctx context.Context, id uuid.UUID, next ramp.Transition) (ramp.Step, error) {
-	step, err := l.Store.Update(ctx, id, next)
+	take := func() (ramp.Step, error) { return l.Store.Update(ctx, id, next) }
+	if l.Shared != nil {
+		take = func() (ramp.Step, error) { return claimFirst(ctx, l.Shared, l.Store, id, next) }
+	}
+	step, err := take()
 	if err == nil && step.New {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.Orders[id] = step.Order
 	}
 	return step, err
+}
+
+// Claims are those that the store shares, if it does.
+func (l *Store) Claims() ramp.Claims {
+	if l.Shared == nil {
+		return nil
+	}
+	return l.Shared
 }
 
 // Lose forgets an order, or only its end, as a restore of a backup does.

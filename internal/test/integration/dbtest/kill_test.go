@@ -19,6 +19,7 @@ import (
 type served struct {
 	Driver, DSN string
 	Dialect     rampsql.Dialect
+	Claims      bool // whether the database has claims
 }
 
 func (s served) open() (ramp.Store, error) {
@@ -27,13 +28,25 @@ func (s served) open() (ramp.Store, error) {
 		return nil, err
 	}
 	k := kitHoldings{&place{database: database{dialect: s.Dialect}, db: db}}
-	return rampsql.New(rampsql.Config{DB: db, Dialect: s.Dialect, Apply: k.move})
+	config := rampsql.Config{DB: db, Dialect: s.Dialect, Apply: k.move}
+	if s.Claims {
+		config.Claims, err = rampsql.NewClaims(rampsql.ClaimsConfig{DB: db, Dialect: s.Dialect, Network: ramp.Testnet})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return rampsql.New(config)
 }
 
 // testKill kills processes that run the programs, this test binary if one is "".
 func testKill(t *testing.T, p *place, programs ...string) {
 	t.Helper()
-	setting := must.Get(json.Marshal(served{p.driver, p.dsn, p.dialect}))(t)
+	testKillOf(t, p, served{Driver: p.driver, DSN: p.dsn, Dialect: p.dialect}, programs...)
+}
+
+func testKillOf(t *testing.T, p *place, of served, programs ...string) {
+	t.Helper()
+	setting := must.Get(json.Marshal(of))(t)
 	var processes []*storetest.Process
 	for _, program := range programs {
 		processes = append(processes, storetest.Start(t, program, string(setting)))
@@ -48,6 +61,14 @@ func TestKill(t *testing.T) {
 		t.Skip("it takes longer than -short allows")
 	}
 	eachDatabase(t, func(t *testing.T, p *place) { testKill(t, p, "") })
+}
+
+// A process is also killed between a claim and the end of its order.
+func TestKillWithClaims(t *testing.T) {
+	t.Parallel()
+	eachDatabase(t, func(t *testing.T, p *place) {
+		testKillOf(t, p, served{Driver: p.driver, DSN: p.dsn, Dialect: p.dialect, Claims: true}, "")
+	})
 }
 
 // A primary whose commits wait for a standby is killed, and the standby takes over. Then

@@ -80,16 +80,18 @@ func TestShardsKeepTheContract(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		here := newPlace(t, p.database, p.mode)
 		storetest.TestStore(t, func(t *testing.T, approve func(ramp.Step) error) storetest.Fixture {
+			shared := newClaims(t, here)
 			shards := func() ramp.Store {
 				var stores []*rampsql.Store
 				for _, p := range []*place{p, here} {
 					k := kitHoldings{p}
-					stores = append(stores, newStore(t, p, func(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
+					apply := func(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 						if err := k.move(ctx, tx, step); err != nil {
 							return err
 						}
 						return approve(step)
-					}))
+					}
+					stores = append(stores, newClaimingStore(t, p, apply, shared))
 				}
 				return must.Get(rampsql.NewShards(rampsql.ShardsConfig{Stores: stores,
 					Place: func(context.Context, string) (rampsql.Place, error) {

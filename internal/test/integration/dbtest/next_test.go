@@ -90,7 +90,7 @@ func deploy(t *testing.T, p *place, next, migrate string) {
 	k := kitHoldings{p}
 	check(t, k.give(t.Context(), "alice", "gold", gold))
 	before := newStore(t, p, k.move)
-	setting := string(must.Get(json.Marshal(served{p.driver, p.dsn, p.dialect}))(t))
+	setting := string(must.Get(json.Marshal(served{Driver: p.driver, DSN: p.dsn, Dialect: p.dialect}))(t))
 	checked := func() string { // without its warnings
 		_, result, _ := strings.Cut(output(t, ".", []string{envCheck + "=" + setting}, next), "checked: ")
 		return strings.TrimSpace(result)

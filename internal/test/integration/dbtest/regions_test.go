@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http/httptest"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -33,9 +34,12 @@ func newSharded(t *testing.T) *sharded {
 		s.places[n] = placeOn(t, rampsql.PostgreSQL, schema)
 		s.places[n].may(t, "DELETE")
 		s.game.Shards = append(s.game.Shards, s.places[n].db)
-		stores = append(stores, newStore(t, s.places[n], regions.Apply))
 	}
-	s.game.Directory = s.places[0].db
+	s.game.Directory = open(t, s.places[0].driver, s.places[0].dsn) // with connections of its own
+	claims := must.Get(s.game.Claims(ramp.Testnet))(t)
+	for _, p := range s.places {
+		stores = append(stores, newClaimingStore(t, p, regions.Apply, claims))
+	}
 	s.store = must.Get(rampsql.NewShards(rampsql.ShardsConfig{Stores: stores, Place: s.game.Place}))(t)
 	s.world = newWorld(t, s.places[0], stores[0])
 	server := httptest.NewServer(newHandler(t, studio{}, s.store))
@@ -281,9 +285,7 @@ func TestASilentDatabaseStopsOnlyItsPlayers(t *testing.T) {
 	waits := newOrder("bob", mint("gold", 5))
 	s.expect(s.validate(waits), "200")
 
-	// The directory is not on the database that is silent.
-	directory := open(t, s.places[0].driver, s.places[0].dsn)
-	s.game.Directory = directory
+	// The directory, with the claims, still answers.
 	s.places[0].db.SetMaxOpenConns(1)
 	held := must.Get(s.places[0].db.Conn(t.Context()))(t)
 
@@ -321,6 +323,42 @@ func TestATransactionEndsOneOrderInAllDatabases(t *testing.T) {
 	s.expect(s.result(second, success), "200")
 	here, _ := s.gold("alice")
 	equal(t, "gold of alice", fmt.Sprint(here), fmt.Sprint([2]int{0, 110}))
+}
+
+// Two burns of a player who has moved wait in two databases, and both results name one transaction, at the same
+// moment. One of them is granted.
+func TestATransactionEndsOneOfTwoOrdersAtTheSameMoment(t *testing.T) {
+	s := newSharded(t)
+	s.settle("alice", 0, 100)
+	want := 100
+	for n := range 10 {
+		first, second := newOrder("alice", burn("gold", 5)), newOrder("alice", burn("gold", 5))
+		s.expect(s.validate(first), "200")
+		check(t, s.game.Move(t.Context(), "alice", 1-n%2, time.Millisecond))
+		s.expect(s.validate(second), "200")
+		var both sync.WaitGroup
+		var failed [2]error
+		for n, o := range []order{first, second} {
+			result := o.report(success)
+			result.TxHash = txHashOf(first.id)
+			both.Go(func() { _, failed[n] = s.store.Update(t.Context(), o.id, ramp.Finish(result, time.Now())) })
+		}
+		both.Wait()
+		loser, winner := 1, first
+		if failed[0] != nil {
+			loser, winner = 0, second
+		}
+		check(t, failed[1-loser])
+		var conflict *ramp.ConflictError
+		if !errors.As(failed[loser], &conflict) || conflict.Other == nil || conflict.Other.UUID != winner.id ||
+			conflict.Other.SessionID != "alice" {
+			t.Fatalf("the other of two orders: %v", failed[loser])
+		}
+		want += 5
+		check(t, s.game.Deliver(t.Context()))
+		here, parcels := s.gold("alice")
+		equal(t, "gold of alice", here[0]+here[1]+parcels, want)
+	}
 }
 
 // The lists of two databases are one list, in pages, and their counts are added up.

@@ -1,0 +1,237 @@
+package rampsql
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
+
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/invalid"
+)
+
+// Claims is a [ramp.Claims] in one database, for the stores of all databases that sell the same tokens. Set it
+// as Claims of each [Config]. Make one with [NewClaims]. It is safe for concurrent use.
+//
+// Its table is ramp_claims of [Dialect.Schema]. A row has a network, the hash of a transaction, the UUID of an
+// order and a time, and nothing of the player. Delete none: a transaction never becomes too old to be named
+// for another order. While the database does not answer, no order ends by a transaction, and the service sends
+// the result again.
+type Claims struct {
+	config ClaimsConfig
+	*dialect
+}
+
+// ClaimsConfig configures [Claims]. Every field is required.
+type ClaimsConfig struct {
+	// DB has the table ramp_claims of [Dialect.Schema]: the database of one of the stores, or another one. It
+	// is only one: a copy in each region would be no claim.
+	DB *sql.DB
+
+	// Dialect is that of DB.
+	Dialect Dialect
+
+	// Network is that of the stores. Each network has claims of its own.
+	Network ramp.Network
+}
+
+// NewClaims returns claims in a database. The error is a [*ramp.InvalidError].
+func NewClaims(c ClaimsConfig) (*Claims, error) {
+	var p invalid.Fields
+	p.Require(c.DB != nil, "ClaimsConfig.DB", "is required")
+	p.Require(c.Dialect.known(), "ClaimsConfig.Dialect",
+		"is required and must be PostgreSQL, MySQL or SQLite")
+	p.Require(c.Network == ramp.Mainnet || c.Network == ramp.Testnet, "ClaimsConfig.Network",
+		"is required and must be mainnet or testnet")
+	if err := p.Err(); err != nil {
+		return nil, err
+	}
+	return &Claims{c, c.Dialect.values()}, nil
+}
+
+// made returns an error for claims that NewClaims has not made, such as new(Claims).
+func (c *Claims) made() error {
+	if c.config.DB == nil {
+		return errors.New("ramp: the rampsql.Claims were not made by rampsql.NewClaims")
+	}
+	return nil
+}
+
+const claimColumns = "network, tx_hash, place, uuid, claimed_at"
+
+// Claim implements [ramp.Claims] with one transaction.
+func (c *Claims) Claim(
+	ctx context.Context, transaction common.Hash, place int, order uuid.UUID,
+) (holder uuid.UUID, err error) {
+	if err := c.made(); err != nil {
+		return uuid.Nil, err
+	}
+	const retries = 3
+	for n := 0; ; n++ {
+		holder, err = c.attempt(ctx, transaction, place, order)
+		if err == nil || !aborted(err) || n == retries || !wait(ctx, n) {
+			break
+		}
+	}
+	if err != nil {
+		return uuid.Nil, fmt.Errorf("ramp: order %s: claim transaction %s: %w", order, transaction, err)
+	}
+	return holder, nil
+}
+
+// attempt makes one attempt of Claim.
+func (c *Claims) attempt(
+	ctx context.Context, transaction common.Hash, place int, order uuid.UUID,
+) (uuid.UUID, error) {
+	tx, err := c.config.DB.BeginTx(ctx, nil)
+	if err != nil {
+		return uuid.Nil, err
+	}
+	defer func() { _ = tx.Rollback() }() // does nothing after Commit
+	holder, err := c.note(ctx, tx, transaction, place, order)
+	if err == nil {
+		// If the context has ended, PostgreSQL may have given up waiting for a standby.
+		err = cmp.Or(tx.Commit(), ctx.Err())
+	}
+	return holder, err
+}
+
+// note writes a claim unless its place is taken, and returns whose it is.
+func (c *Claims) note(
+	ctx context.Context, tx *sql.Tx, transaction common.Hash, place int, order uuid.UUID,
+) (holder uuid.UUID, err error) {
+	at := []any{string(c.config.Network), transaction.Hex(), int64(place)}
+	claim, args := c.bind(c.claim, append(at, order.String(), time.Now().UnixMilli())...)
+	if _, err := tx.ExecContext(ctx, claim, args...); err != nil {
+		return uuid.Nil, err
+	}
+	query, args := c.bind(c.holder, at...)
+	err = tx.QueryRowContext(ctx, query, args...).Scan(&holder)
+	return holder, err
+}
+
+// Claimed implements [ramp.Claims].
+func (c *Claims) Claimed(ctx context.Context, transaction common.Hash) (orders []uuid.UUID, err error) {
+	if err := c.made(); err != nil {
+		return nil, err
+	}
+	query, args := c.bind("SELECT uuid FROM ramp_claims WHERE network = $1 AND tx_hash = $2 ORDER BY place",
+		string(c.config.Network), transaction.Hex())
+	rows, err := c.config.DB.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, fmt.Errorf("ramp: claims of transaction %s: %w", transaction, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var order uuid.UUID
+		if err := rows.Scan(&order); err != nil {
+			return nil, fmt.Errorf("ramp: claims of transaction %s: %w", transaction, err)
+		}
+		orders = append(orders, order)
+	}
+	return orders, rows.Err()
+}
+
+// Check returns an error if a transaction could not be claimed, or by two orders. It claims one, and rolls
+// that back. Check of a [Store] with these claims calls it.
+func (c *Claims) Check(ctx context.Context) error {
+	if err := c.made(); err != nil {
+		return err
+	}
+	if err := c.rehearse(ctx); err != nil {
+		return fmt.Errorf("ramp: check: table ramp_claims, which Dialect.Schema creates: %w", err)
+	}
+	return nil
+}
+
+// rehearse lets two orders claim a transaction.
+func (c *Claims) rehearse(ctx context.Context) error {
+	tx, err := c.config.DB.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }()
+	var transaction common.Hash
+	rand.Read(transaction[:]) // never fails
+	first := uuid.New()
+	for _, order := range []uuid.UUID{first, uuid.New(), first} {
+		holder, err := c.note(ctx, tx, transaction, 0, order)
+		if err != nil {
+			return err
+		}
+		if holder != first {
+			return errors.New("two orders can claim one transaction: it lacks its primary key")
+		}
+	}
+	query, args := c.bind("SELECT COUNT(*) FROM ramp_claims WHERE network = $1 AND tx_hash = $2",
+		string(c.config.Network), transaction.Hex())
+	var rows int
+	err = tx.QueryRowContext(ctx, query, args...).Scan(&rows)
+	if err == nil && rows != 1 {
+		err = errors.New("two orders can claim one transaction: it lacks its primary key")
+	}
+	return err
+}
+
+// Claims returns the claims of the store, or nil if it has none; see [ramp.Claims].
+func (s *Store) Claims() ramp.Claims {
+	if s.config.Claims == nil {
+		return nil
+	}
+	return s.config.Claims
+}
+
+// unclaimedError is the error of a step that ends an order by a transaction which the order has not claimed.
+type unclaimedError struct {
+	order  ramp.Order
+	txHash string
+}
+
+func (e *unclaimedError) Error() string {
+	return fmt.Sprintf("ramp: order %s: transaction %s is not claimed", e.order.UUID, e.txHash)
+}
+
+// onlyClaimed returns a transition that ends an order by no other transaction than the one that is claimed.
+func onlyClaimed(next ramp.Transition, claimed *string) ramp.Transition {
+	return func(stored *ramp.Order) (ramp.Step, error) {
+		step, err := next(stored)
+		if err == nil && stored != nil && step.New && step.Order.TxHash != "" && step.Order.TxHash != *claimed {
+			return ramp.Step{}, &unclaimedError{*stored, step.Order.TxHash}
+		}
+		return step, err
+	}
+}
+
+// claimFor claims the transaction of an order that ends. If another order has claimed it, the error is a
+// [*ramp.ConflictError].
+func (s *Store) claimFor(ctx context.Context, e *unclaimedError) error {
+	holder, err := s.config.Claims.Claim(ctx, common.HexToHash(e.txHash), 0, e.order.UUID)
+	if err != nil || holder == e.order.UUID {
+		return err
+	}
+	other, err := s.one(ctx, "order "+holder.String(), "WHERE uuid = $1", holder.String())
+	if err != nil {
+		other = ramp.Order{UUID: holder, TxHash: e.txHash} // of another database
+	}
+	return &ramp.ConflictError{Order: e.order, Field: "tx_hash", Other: &other}
+}
+
+// checkClaims returns what the claims lack for orders of a network.
+func (s *Store) checkClaims(ctx context.Context, network ramp.Network) error {
+	c := s.config.Claims
+	switch {
+	case c == nil:
+		return nil
+	case network != "" && network != c.config.Network:
+		return invalid.Field("Config.Claims",
+			fmt.Sprintf("must be of the network of the terms, %s, not %s", network, c.config.Network))
+	default:
+		return c.Check(ctx)
+	}
+}
