@@ -74,7 +74,7 @@ func (c *comparison) findKnown(ctx context.Context) error {
 	if len(calls) == 0 {
 		return nil
 	}
-	if calls, err = evidence.AskEach(ctx, c.chain, calls...); err != nil {
+	if calls, err = evidence.Ask(ctx, c.chain, calls...); err != nil {
 		return err
 	}
 	for i := range orders {
