@@ -345,7 +345,7 @@ func (c *Config) check() error {
 		"must be an HTTP status")
 	// the most that 256 bits hold
 	must(0 <= c.Decimals && c.Decimals <= 77, "Decimals", "must be from 0 to 77")
-	must(AuditFail <= c.Audit && c.Audit <= AuditOff, "Books", "must be AuditFail, AuditReport or AuditOff")
+	must(AuditFail <= c.Audit && c.Audit <= AuditOff, "Audit", "must be AuditFail, AuditReport or AuditOff")
 	must(!c.Closed || c.isUnitTest(), "Closed",
 		"is for a test: it excludes Standalone.Speed, Standalone.Listener and Standalone.State")
 	const negative, relative = "must not be below 0", "must begin with a slash, and have no fragment"

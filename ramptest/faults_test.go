@@ -120,7 +120,7 @@ func TestABadGameIsFound(t *testing.T) {
 		ramptest.MissingHMAC(ramptest.OnValidate), ramptest.TamperedBody(ramptest.OnResult)} {
 		t.Run(fault.String(), func(t *testing.T) {
 			var c *counter
-			c = newCounter(t, booksOff, before(func(w http.ResponseWriter, r *http.Request, game http.Handler) {
+			c = newCounter(t, auditOff, before(func(w http.ResponseWriter, r *http.Request, game http.Handler) {
 				body, _ := io.ReadAll(r.Body)
 				r.Body = io.NopCloser(bytes.NewReader(body))
 				r.Header.Set("X-Hmac-Signature", c.key.Sign(body)) // as if any call came from the service
@@ -139,7 +139,7 @@ func TestABadGameIsFound(t *testing.T) {
 
 	for _, fault := range []ramptest.Fault{ramptest.ValidateOtherDigest(), ramptest.ValidateOtherAmount()} {
 		t.Run(fault.String(), func(t *testing.T) {
-			c := newCounterOf(t, &game{}, booksOff) // which approves everything
+			c := newCounterOf(t, &game{}, auditOff) // which approves everything
 			_, err := c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(1), fault)
 			assert.ErrorIs(t, err, ramptest.ErrTwoOrders)
 		})
@@ -176,7 +176,7 @@ func TestInitializeFailsInEachWay(t *testing.T) {
 
 func TestAnAnswerThatNeverComesIsLost(t *testing.T) {
 	var drop atomic.Bool
-	c := newCounter(t, booksOff, before(func(w http.ResponseWriter, r *http.Request, inner http.Handler) {
+	c := newCounter(t, auditOff, before(func(w http.ResponseWriter, r *http.Request, inner http.Handler) {
 		if drop.Swap(false) {
 			panic(http.ErrAbortHandler)
 		}
@@ -251,7 +251,7 @@ func TestTwoRequestsUnderOneUUIDAreTwoOrders(t *testing.T) {
 			{"another direction", burns, session1, 1},
 		} {
 			t.Run(again.name, func(t *testing.T) {
-				c := newCounterOf(t, &game{}, booksOff, config)
+				c := newCounterOf(t, &game{}, auditOff, config)
 				id := c.initialize(t)
 				must.Get(c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(1)))(t)
 				_, err := again.by(c.service)(t.Context(), id, again.player, ramp.NewAmount(again.tokens))
@@ -337,10 +337,10 @@ func TestAMintForWhichNothingMovedBeforeTheAnswerIsUnknown(t *testing.T) {
 		p.later(time.Hour)
 		p.ends()
 	}}
-	for _, books := range []func(*ramptest.Config){closed, func(*ramptest.Config) {}} {
-		red, said := game.played(t, books, false)
+	for _, audit := range []func(*ramptest.Config){closed, func(*ramptest.Config) {}} {
+		red, said := game.played(t, audit, false)
 		assert.False(t, red, "nothing was taken, so nothing was due\n%s", said)
-		red, said = game.played(t, books, false, ramptest.ResultBeforeAnswer())
+		red, said = game.played(t, audit, false, ramptest.ResultBeforeAnswer())
 		assert.True(t, red, said)
 		assert.Contains(t, said, "What the game moved is unknown")
 	}

@@ -383,16 +383,16 @@ type trial struct {
 }
 
 // played plays the test of a studio against a game, in memory and in no time, and reports whether it fails.
-func (k *kind) played(t *testing.T, books func(*ramptest.Config), second bool, faults ...ramptest.Fault) (red bool,
+func (k *kind) played(t *testing.T, audit func(*ramptest.Config), second bool, faults ...ramptest.Fault) (red bool,
 	said string) {
 	synctest.Test(t, func(t *testing.T) {
 		test := &judged{TB: t}
-		red, said = k.play(t, test, books, second, faults)
+		red, said = k.play(t, test, audit, second, faults)
 	})
 	return red, said
 }
 
-func (k *kind) play(t *testing.T, test *judged, books func(*ramptest.Config), second bool,
+func (k *kind) play(t *testing.T, test *judged, audit func(*ramptest.Config), second bool,
 	faults []ramptest.Fault) (bool, string) {
 	start := func() assets { return assets{"item_gold": 1000, "item_gem": 50} }
 	s := &server{kind: k, t: t, key: wayKey(t), signer: must.Get(ramp.NewKeySigner(
@@ -404,7 +404,7 @@ func (k *kind) play(t *testing.T, test *judged, books func(*ramptest.Config), se
 		s.balance["alice"] = maps.Clone(k.owns)
 	}
 	c := ramptest.Config{Key: s.key, Validator: s.signer.Address(), Settle: 100 * time.Millisecond}
-	books(&c)
+	audit(&c)
 	if k.config != nil {
 		k.config(s, &c)
 	}

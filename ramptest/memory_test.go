@@ -226,8 +226,8 @@ func whole(t testing.TB, answer *http.Response) string {
 	return string(body)
 }
 
-// booksOff is for a game that moves nothing, or whose calls are counted.
-func booksOff(c *ramptest.Config) { c.Audit = ramptest.AuditOff }
+// auditOff is for a game that moves nothing, or whose calls are counted.
+func auditOff(c *ramptest.Config) { c.Audit = ramptest.AuditOff }
 
 // before puts something in front of the game.
 func before(serve func(w http.ResponseWriter, r *http.Request, game http.Handler)) func(*ramptest.Config) {

@@ -315,7 +315,7 @@ func TestAnswersThatComeAgainByTurnsTakeTwoRows(t *testing.T) {
 
 // With the books off, a contradiction is still seen.
 func TestADisputeNeedsNoBooks(t *testing.T) {
-	c := newCounter(t, booksOff, rejectingTheSecond())
+	c := newCounter(t, auditOff, rejectingTheSecond())
 	order := c.mint(t)
 	c.service.Advance(time.Minute)
 	assert.Contains(t, c.pageOf(t, order),
@@ -377,7 +377,7 @@ func TestPartsOfAUUIDAndOfAHashFindTheOrder(t *testing.T) {
 
 // Whatever happened can be found, with its reason, also if it led to no order.
 func TestCallsWithoutAnOrderAreListed(t *testing.T) {
-	c := newCounter(t, booksOff, kept(t))
+	c := newCounter(t, auditOff, kept(t))
 	c.mint(t)
 	c.service.Advance(time.Minute)
 	wrong := must.Get(ramp.TextKey("no key of ours"))(t)
@@ -423,7 +423,7 @@ func TestCallsWithoutAnOrderAreListed(t *testing.T) {
 		assert.Equal(t, 404, c.browse(t, http.MethodGet, wrong, nil).StatusCode, wrong)
 	}
 
-	c.restart(t, c.handler, booksOff)
+	c.restart(t, c.handler, auditOff)
 	assert.Contains(t, c.page(t, "/"), "1 order, 2 not placed", "after a restart too")
 	assert.Regexp(t, `not approved call \d+ session-1 Rejected by the game: INVALID_BALANCE. The game says`,
 		c.page(t, "/calls?session=session-1"))
@@ -482,7 +482,7 @@ func TestAllCallsAreListed(t *testing.T) {
 
 // Everything that is kept can be reached.
 func TestTheListHasPages(t *testing.T) {
-	c := newCounter(t, booksOff)
+	c := newCounter(t, auditOff)
 	for range 120 {
 		c.shop.gold = 1000
 		c.mint(t)

@@ -64,10 +64,11 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/token-ramp/ramp-go/ramptest/internal/backend"
+	"github.com/token-ramp/ramp-go/ramptest/internal/api"
 	"github.com/token-ramp/ramp-go/ramptest/internal/emulator"
 	"github.com/token-ramp/ramp-go/ramptest/internal/frontend"
 	"github.com/token-ramp/ramp-go/ramptest/internal/text"
+	"github.com/token-ramp/ramp-go/ramptest/internal/view"
 )
 
 // Start starts a service and closes it when the test ends. It fails the test, and shows what happened to
@@ -127,12 +128,12 @@ func New(config Config) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	driven := backend.New(service)
-	s := &Service{service: service, pages: frontend.Serve(config.Standalone.Pages, driven.Frontend(),
-		service.Guard)}
-	api := driven.Control()
-	service.Handle("/control", api)
-	service.Handle("/control/", api)
+	controlled := api.Of(service)
+	s := &Service{service: service, pages: frontend.Serve(config.Standalone.Pages,
+		view.Of(service, controlled), service.Guard)}
+	handler := api.Handler(controlled, service.Guard.Control, config.MaxBody)
+	service.Handle("/control", handler)
+	service.Handle("/control/", handler)
 	service.Handle("/", http.HandlerFunc(s.servePage))
 	if config.Handler != nil {
 		s.SetHandler(config.Handler)

@@ -54,7 +54,7 @@ func (g *game) Result(_ context.Context, _ ramp.Session, r *ramp.Result) error {
 func newStub(t *testing.T, options ...func(*ramptest.Config)) (*counter, *game) {
 	t.Helper()
 	g := &game{}
-	return newCounterOf(t, g, append(options, served(t), booksOff, func(c *ramptest.Config) {
+	return newCounterOf(t, g, append(options, served(t), auditOff, func(c *ramptest.Config) {
 		c.ProjectID, c.Networks = "project-1", map[ramp.Network]uint64{ramp.Testnet: 7002}
 	})...), g
 }
@@ -434,8 +434,8 @@ func TestAServiceThatCannotWorkIsNotStarted(t *testing.T) {
 		"Standalone.Speed must be from 0":    func(c *ramptest.Config) { c.Standalone.Speed = -1 },
 		"Standalone.Speed must be":           func(c *ramptest.Config) { c.Standalone.Speed = math.NaN() },
 		"Standalone.Speed must be from 0 to": func(c *ramptest.Config) { c.Standalone.Speed = 1e12 },
-		"Books must be AuditFail":            func(c *ramptest.Config) { c.Audit = 3 },
-		"Books must be":                      func(c *ramptest.Config) { c.Audit = -1 },
+		"Audit must be AuditFail":            func(c *ramptest.Config) { c.Audit = 3 },
+		"Audit must be":                      func(c *ramptest.Config) { c.Audit = -1 },
 		"BlockTime must not be below":        func(c *ramptest.Config) { c.BlockTime = -1 },
 		"Decimals must be from":              func(c *ramptest.Config) { c.Decimals = -1 },
 		"Decimals must be from 0":            func(c *ramptest.Config) { c.Decimals = 100_000 },

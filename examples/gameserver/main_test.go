@@ -530,10 +530,10 @@ func real() []string {
 }
 
 // serviceOf plays the service for a server with the keys of real.
-func serviceOf(t *testing.T, game string, books ...ramptest.Audit) (*ramptest.Service, *ramp.Client) {
+func serviceOf(t *testing.T, game string, audit ...ramptest.Audit) (*ramptest.Service, *ramp.Client) {
 	t.Helper()
 	return serviceWith(t, hmacKey, validatorKey,
-		ramptest.Config{PerOrder: true, Game: game, Audit: cmp.Or(append(books, 0)...)})
+		ramptest.Config{PerOrder: true, Game: game, Audit: cmp.Or(append(audit, 0)...)})
 }
 
 // minutesAgo is when the clock of the service begins, because books end two minutes before now.

@@ -17,6 +17,7 @@ import (
 	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/internal/api"
+	"github.com/token-ramp/ramp-go/ramptest/internal/report"
 )
 
 // emulator notes what it is asked, and gives set answers.
@@ -78,10 +79,10 @@ func (e *emulator) Reset(_ context.Context, r control.ResetRequest) (control.Don
 func dial(t *testing.T, e *emulator) *control.Client {
 	server := httptest.NewServer(api.Handler(e, func(r *http.Request) *control.Error {
 		if r.Header.Get("Authorization") != "Bearer a token" {
-			return api.Errorf(control.CodeUnauthorized, "who is it?")
+			return report.Errorf(control.CodeUnauthorized, "who is it?")
 		}
 		return nil
-	}))
+	}, 1<<20))
 	t.Cleanup(server.Close)
 	return &control.Client{URL: server.URL, Token: "a token"}
 }
@@ -157,7 +158,7 @@ func TestAClientIsTheEmulator(t *testing.T) {
 
 			c.Token = ""
 			_, err = test.call(t.Context(), c)
-			assert.Equal(t, api.Errorf(control.CodeUnauthorized, "who is it?"), err)
+			assert.Equal(t, report.Errorf(control.CodeUnauthorized, "who is it?"), err)
 		})
 	}
 }

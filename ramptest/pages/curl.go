@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/token-ramp/ramp-go/ramptest/control"
-	"github.com/token-ramp/ramp-go/ramptest/internal/frontend"
+	"github.com/token-ramp/ramp-go/ramptest/internal/access"
 	"github.com/token-ramp/ramp-go/ramptest/internal/history"
 )
 
@@ -73,7 +73,7 @@ func (s *site) curl(e *control.Event) curlView {
 	if e.Kind != control.KindInitialize {
 		address = s.gameAddress()
 	}
-	if address == "" || address == frontend.MemoryURL || e.Kind == control.KindRPC {
+	if address == "" || address == access.MemoryURL || e.Kind == control.KindRPC {
 		return curlView{} // curl cannot reach it
 	}
 	signed := e.Kind != control.KindAssets

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/token-ramp/ramp-go/ramptest/internal/access"
 	"github.com/token-ramp/ramp-go/ramptest/internal/frontend"
 	"github.com/token-ramp/ramp-go/ramptest/internal/route"
 )
@@ -26,7 +27,7 @@ var files embed.FS
 func New() frontend.Pages { return frontend.NewPages(handler) }
 
 // handler returns the pages of a service.
-func handler(service frontend.Service, guard *frontend.Guard) http.Handler {
+func handler(service frontend.Service, guard *access.Guard) http.Handler {
 	s := &site{service: service, guard: guard}
 	s.templates = sync.OnceValue(func() *template.Template {
 		functions := template.FuncMap{

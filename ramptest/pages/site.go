@@ -15,6 +15,7 @@ import (
 
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/control"
+	"github.com/token-ramp/ramp-go/ramptest/internal/access"
 	"github.com/token-ramp/ramp-go/ramptest/internal/frontend"
 	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
@@ -22,7 +23,7 @@ import (
 // site serves the pages of a service.
 type site struct {
 	service   frontend.Service
-	guard     *frontend.Guard
+	guard     *access.Guard
 	templates func() *template.Template
 }
 
@@ -64,7 +65,7 @@ func (s *site) guarded(page func(*visit)) http.Handler {
 					"To open it from a phone or an emulator, start it with -public, or with -url and the "+
 					"address that they use "+
 					"(ControlToken or PublicURL of ramptest.Standalone).")
-		case r.Method == http.MethodPost && !frontend.SameOrigin(r):
+		case r.Method == http.MethodPost && !access.SameOrigin(r):
 			v.failure(http.StatusForbidden,
 				"This form was not sent by a page of this service. A program must send the address of the "+
 					"service as Origin.")

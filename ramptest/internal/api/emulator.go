@@ -1,10 +1,9 @@
-// Package api serves the control API of an emulator, whose messages and client are in package
+// Package api serves the control API of an emulated service. Its messages and its client are in package
 // control.
 package api
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/token-ramp/ramp-go/ramptest/control"
 )
@@ -27,8 +26,3 @@ type Emulator interface {
 }
 
 var _ Emulator = (*control.Client)(nil)
-
-// Errorf returns an error of the API.
-func Errorf(code control.ErrorCode, format string, args ...any) *control.Error {
-	return &control.Error{Code: code, Message: fmt.Sprintf(format, args...)}
-}

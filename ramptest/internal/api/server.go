@@ -14,12 +14,13 @@ import (
 	"time"
 
 	"github.com/token-ramp/ramp-go/ramptest/control"
+	"github.com/token-ramp/ramp-go/ramptest/internal/report"
 	"github.com/token-ramp/ramp-go/ramptest/internal/route"
 )
 
-// Handler serves the API of an emulator below /control. allow returns why a request may
-// not use the API, or nil if it may.
-func Handler(e Emulator, allow func(*http.Request) *control.Error) http.Handler {
+// Handler serves the API below /control, with bodies up to maxBody bytes. allow returns why a request may
+// not use it, or nil if it may.
+func Handler(e Emulator, allow func(*http.Request) *control.Error, maxBody int64) http.Handler {
 	table := new(route.Table)
 	describe := func(r *http.Request, _ noQuery) (control.Description, error) {
 		return e.Describe(r.Context())
@@ -54,11 +55,12 @@ func Handler(e Emulator, allow func(*http.Request) *control.Error) http.Handler 
 				return
 			}
 			w.Header().Set("Allow", allowed)
-			write(w, nil, Errorf(control.CodeMethod, "%s has no method %s, but %s", path, r.Method, allowed))
+			write(w, nil,
+				report.Errorf(control.CodeMethod, "%s has no method %s, but %s", path, r.Method, allowed))
 		}))
 	}
 	table.NotFound = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		write(w, nil, Errorf(control.CodeNotFound, "there is no path %s", r.URL.Path))
+		write(w, nil, report.Errorf(control.CodeNotFound, "there is no path %s", r.URL.Path))
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
@@ -67,6 +69,7 @@ func Handler(e Emulator, allow func(*http.Request) *control.Error) http.Handler 
 			write(w, nil, denied)
 			return
 		}
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		table.ServeHTTP(w, r)
 	})
 }
@@ -97,7 +100,7 @@ func body[B, A any](do func(*http.Request, B) (A, error)) http.HandlerFunc {
 		var asked B
 		text, err := io.ReadAll(r.Body)
 		if err != nil {
-			return answer, Errorf(control.CodeInvalid, "the body is too large or was cut off")
+			return answer, report.Errorf(control.CodeInvalid, "the body is too large or was cut off")
 		}
 		if err := readBody(text, &asked); err != nil {
 			return answer, err
@@ -117,7 +120,7 @@ func write(w http.ResponseWriter, answer any, err error) {
 	if err != nil {
 		var failed *control.Error
 		if !errors.As(err, &failed) {
-			failed = Errorf(control.CodeGame, "%v", err)
+			failed = report.Errorf(control.CodeGame, "%v", err)
 		}
 		answer, status = failure{failed}, failed.Code.Status()
 	}

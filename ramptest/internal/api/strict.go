@@ -14,6 +14,7 @@ import (
 
 	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/internal/exact"
+	"github.com/token-ramp/ramp-go/ramptest/internal/report"
 )
 
 // A request that is not understood exactly is an error, so that a typo cannot change
@@ -25,7 +26,7 @@ func readBody(text []byte, into any) error {
 		return nil
 	}
 	if !bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("{")) || !json.Valid(text) {
-		return Errorf(control.CodeInvalid, "the body must be a JSON object")
+		return report.Errorf(control.CodeInvalid, "the body must be a JSON object")
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
@@ -33,7 +34,7 @@ func readBody(text []byte, into any) error {
 		return err
 	}
 	if err := json.Unmarshal(text, into); err != nil {
-		return Errorf(control.CodeInvalid, "the body cannot be read: %v", err)
+		return report.Errorf(control.CodeInvalid, "the body cannot be read: %v", err)
 	}
 	return nil
 }
@@ -49,20 +50,21 @@ func readQuery(given url.Values, into any) error {
 		case name == "token" || ok && texts[0] == "": // an empty parameter is none
 			continue
 		case !ok:
-			return Errorf(control.CodeInvalid, "there is no parameter %q; there are %s", name, names(known))
+			return report.Errorf(control.CodeInvalid,
+				"there is no parameter %q; there are %s", name, names(known))
 		case len(texts) > 1:
-			return Errorf(control.CodeInvalid, "the parameter %s is given twice", name)
+			return report.Errorf(control.CodeInvalid, "the parameter %s is given twice", name)
 		}
 		switch value := object.FieldByIndex(f.Index); value.Kind() {
 		case reflect.Bool:
 			if texts[0] != "true" && texts[0] != "false" {
-				return Errorf(control.CodeInvalid, "%s must be true or false", name)
+				return report.Errorf(control.CodeInvalid, "%s must be true or false", name)
 			}
 			value.SetBool(texts[0] == "true")
 		case reflect.Int:
 			n, err := strconv.Atoi(texts[0])
 			if err != nil {
-				return Errorf(control.CodeInvalid, "%s must be a whole number", name)
+				return report.Errorf(control.CodeInvalid, "%s must be a whole number", name)
 			}
 			value.SetInt(int64(n))
 		default:
@@ -107,7 +109,7 @@ func checkValue(d *json.Decoder, path string, t reflect.Type) error {
 		return checkObject(d, path, exact.Fields(t))
 	}
 	if wanted != "" {
-		return Errorf(control.CodeInvalid, "%s must be %s", path, wanted)
+		return report.Errorf(control.CodeInvalid, "%s must be %s", path, wanted)
 	}
 	return nil
 }
@@ -134,9 +136,10 @@ func checkObject(d *json.Decoder, path string, known map[string]reflect.StructFi
 		f, ok := known[name]
 		switch {
 		case !ok:
-			return Errorf(control.CodeInvalid, "there is no member %q; there are %s", member, names(known))
+			return report.Errorf(control.CodeInvalid,
+				"there is no member %q; there are %s", member, names(known))
 		case seen[name]:
-			return Errorf(control.CodeInvalid, "the member %s is given twice", member)
+			return report.Errorf(control.CodeInvalid, "the member %s is given twice", member)
 		}
 		seen[name] = true
 		if err := checkValue(d, member, f.Type); err != nil {

@@ -1,5 +1,5 @@
 // Package audit keeps the books of the players while a service calls their game. It reads
-// what a player owns before and after each call about an order, lets package books judge
+// what a player owns before and after each call about an order, lets package tally judge
 // the difference, and remembers what was found.
 //
 // It knows neither the service nor its orders: a call is a [Call], a plain value, and what

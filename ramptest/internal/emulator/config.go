@@ -19,7 +19,7 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest/internal/trade"
 )
 
-// Mode is how the findings of the audit are reported, see Books of package ramptest.
+// Mode is how the findings of the audit are reported, see Audit of package ramptest.
 type Mode int
 
 // The modes.

@@ -1,6 +1,6 @@
 // Package emulator is an emulated token ramp: it answers what a game asks (interface 4.1, 4.4), plays the
 // players who mint and burn, keeps a chain, and lets package delivery tell the game how orders ended. It
-// judges and shows nothing itself: package audit does, and package backend shows it.
+// judges and shows nothing itself: package audit does, and the packages api and view show it.
 package emulator
 
 import (
@@ -19,12 +19,12 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/loopback"
 	"github.com/token-ramp/ramp-go/ramptest/control"
+	"github.com/token-ramp/ramp-go/ramptest/internal/access"
 	"github.com/token-ramp/ramp-go/ramptest/internal/audit"
 	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
 	"github.com/token-ramp/ramp-go/ramptest/internal/clock"
 	"github.com/token-ramp/ramp-go/ramptest/internal/delivery"
 	"github.com/token-ramp/ramp-go/ramptest/internal/failures"
-	"github.com/token-ramp/ramp-go/ramptest/internal/frontend"
 	"github.com/token-ramp/ramp-go/ramptest/internal/game"
 	"github.com/token-ramp/ramp-go/ramptest/internal/history"
 	"github.com/token-ramp/ramp-go/ramptest/internal/life"
@@ -94,7 +94,7 @@ func (s *Service) wire() {
 		s.changes = newChanges()
 	}
 	s.History = history.New(s.Clock.Now(), c.State, c.OnEvent)
-	s.Guard = &frontend.Guard{Token: c.ControlToken}
+	s.Guard = &access.Guard{Token: c.ControlToken}
 	s.Audit = s.newAudit(func(ctx context.Context, session ramp.Session, id uuid.UUID) (*ramp.Player, int,
 		error) {
 		return s.Game.Owned(ctx, session, id)
@@ -178,7 +178,7 @@ func (s *Service) Serve() error {
 
 // SetHandler makes handler the game's server from now on.
 func (s *Service) SetHandler(handler http.Handler) {
-	s.Game.Reach(frontend.MemoryURL, http.Client{Transport: memory.Transport{Handler: handler,
+	s.Game.Reach(access.MemoryURL, http.Client{Transport: memory.Transport{Handler: handler,
 		Running: &s.Life.Busy}})
 }
 
@@ -186,7 +186,7 @@ func (s *Service) SetHandler(handler http.Handler) {
 func (s *Service) listen() error {
 	listener := s.config.Listener
 	public := strings.TrimRight(s.config.PublicURL, "/")
-	s.Guard.URL = cmp.Or(public, frontend.MemoryURL)
+	s.Guard.URL = cmp.Or(public, access.MemoryURL)
 	if listener == nil {
 		if s.config.Game == "" {
 			return nil

@@ -8,9 +8,9 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/token-ramp/ramp-go/ramptest/control"
+	"github.com/token-ramp/ramp-go/ramptest/internal/access"
 	"github.com/token-ramp/ramp-go/ramptest/internal/audit"
 	"github.com/token-ramp/ramp-go/ramptest/internal/clock"
-	"github.com/token-ramp/ramp-go/ramptest/internal/frontend"
 	"github.com/token-ramp/ramp-go/ramptest/internal/history"
 	"github.com/token-ramp/ramp-go/ramptest/internal/life"
 )
@@ -21,7 +21,7 @@ type shared struct {
 	Clock   *clock.Clock
 	History *history.History
 	Life    *life.Lifetime
-	Guard   *frontend.Guard
+	Guard   *access.Guard
 	changes *changes
 	Audit   *audit.Auditor
 	secrets history.Secrets

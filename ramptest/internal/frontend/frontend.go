@@ -13,16 +13,19 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
 
-// Service is an emulated service as its pages see it. Its errors are those of the control
-// API.
-type Service interface {
-	// These are those of api.Emulator.
-
+// API is what the pages need of the control API. Its methods are those of api.Emulator.
+type API interface {
 	Describe(ctx context.Context) (control.Description, error)
 	Start(ctx context.Context, r control.StartRequest) (control.OrderReport, error)
 	Order(ctx context.Context, id string, q control.OrderQuery) (control.OrderReport, error)
 	Send(ctx context.Context, id string, r control.SendRequest) (control.Sent, error)
 	Advance(ctx context.Context, r control.AdvanceRequest) (control.Advanced, error)
+}
+
+// Service is an emulated service as its pages see it. Its errors are those of the control
+// API.
+type Service interface {
+	API
 
 	// List returns orders, and the calls that led to none.
 	List(q ListQuery) List

@@ -1,17 +1,21 @@
 package frontend
 
-import "net/http"
+import (
+	"net/http"
+
+	"github.com/token-ramp/ramp-go/ramptest/internal/access"
+)
 
 // Pages makes the pages of a service. Package pages has them.
 type Pages struct {
-	handler func(Service, *Guard) http.Handler
+	handler func(Service, *access.Guard) http.Handler
 }
 
 // NewPages returns pages that a function makes.
-func NewPages(handler func(Service, *Guard) http.Handler) Pages { return Pages{handler} }
+func NewPages(handler func(Service, *access.Guard) http.Handler) Pages { return Pages{handler} }
 
 // Serve returns the pages of a service, or nil for the zero Pages.
-func Serve(p Pages, s Service, g *Guard) http.Handler {
+func Serve(p Pages, s Service, g *access.Guard) http.Handler {
 	if p.handler == nil {
 		return nil
 	}

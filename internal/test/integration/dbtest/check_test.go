@@ -132,7 +132,7 @@ func TestAClaimThatIsTruncatedIsNoRepeat(t *testing.T) {
 		for range 2 {
 			w.expect(w.validate(o), "500 INTERNAL_ERROR")
 		}
-		w.books(moves{})
+		w.assertMoves(moves{})
 	})
 }
 

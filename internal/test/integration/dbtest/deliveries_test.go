@@ -89,7 +89,7 @@ func (s *studioOf) failedMint(session string) order {
 func (s *studioOf) ends(o order) {
 	s.t.Helper()
 	equal(s.t, "state", must.Get(s.store.Order(s.t.Context(), o.id))(s.t).State, ramp.OrderFailed)
-	s.books(map[uuid.UUID][]string{o.id: {
+	s.assertMoves(map[uuid.UUID][]string{o.id: {
 		fmt.Sprintf("take %s -60 gold", o.session), fmt.Sprintf("give back %s +60 gold", o.session)}})
 }
 

@@ -357,8 +357,8 @@ func (w *world) audit(want map[uuid.UUID][]string) (wrong []string) {
 	return wrong
 }
 
-// books fails the test unless exactly these moves were made.
-func (w *world) books(want map[uuid.UUID][]string) {
+// assertMoves fails the test unless exactly these moves were made.
+func (w *world) assertMoves(want map[uuid.UUID][]string) {
 	w.t.Helper()
 	for _, wrong := range w.audit(want) {
 		w.t.Error(wrong)

@@ -52,7 +52,7 @@ func TestTheGrantOfABurnIsRehearsed(t *testing.T) {
 			tried.Product != "" || tried.Tokens.Sign() != 0 || tried.Evidence.TokenIDs != nil {
 			t.Errorf("the grant that was rehearsed: %+v", tried)
 		}
-		w.books(map[uuid.UUID][]string{
+		w.assertMoves(map[uuid.UUID][]string{
 			bought.id: {"grant alice +5 gold"},
 			sold.id:   {"take alice -7 gold", "give back alice +7 gold"},
 		})

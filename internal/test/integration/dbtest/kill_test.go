@@ -123,7 +123,7 @@ func TestLostAnswerOfACommit(t *testing.T) {
 						t.Error("the step was not stored")
 					}
 				}
-				w.books(moves{o.id: {"take alice -5 gold", "give back alice +5 gold"}})
+				w.assertMoves(moves{o.id: {"take alice -5 gold", "give back alice +5 gold"}})
 			})
 		})
 	}

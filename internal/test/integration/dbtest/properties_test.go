@@ -100,7 +100,8 @@ func TestADamagedRowIsOursToBlame(t *testing.T) {
 			store(damaged, c.column, c.good)
 		}
 		w.expect(w.result(damaged, failure), "200")
-		w.books(moves{damaged.id: {"take alice -5 gold", "give back alice +5 gold"}, whole.id: {"take alice -7 gold"},
-			paid.id: {"grant alice +1 gold"}})
+		w.assertMoves(moves{damaged.id: {"take alice -5 gold", "give back alice +5 gold"},
+			whole.id: {"take alice -7 gold"},
+			paid.id:  {"grant alice +1 gold"}})
 	})
 }

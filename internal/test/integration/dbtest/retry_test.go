@@ -130,7 +130,7 @@ func TestARaceThatIsLost(t *testing.T) {
 				if c.answer == "200" {
 					want[o.id] = []string{"take alice -5 gold"}
 				}
-				w.books(want)
+				w.assertMoves(want)
 				losses = 0
 				w.expect(on.validate(o), "200")
 				losses, calls = c.losses, 0
@@ -139,7 +139,7 @@ func TestARaceThatIsLost(t *testing.T) {
 				losses = 0
 				w.expect(on.result(o, failure), "200")
 				want[o.id] = []string{"take alice -5 gold", "give back alice +5 gold"}
-				w.books(want)
+				w.assertMoves(want)
 				w.expectAutocommit()
 			}
 		})
@@ -175,7 +175,7 @@ func TestABusySQLite(t *testing.T) {
 	lock()
 	w.expect(newWorld(t, p, once).result(o, failure), "200")
 	equal(t, "errors that were asked about", asked, 2)
-	w.books(moves{o.id: {"take alice -5 gold", "give back alice +5 gold"}})
+	w.assertMoves(moves{o.id: {"take alice -5 gold", "give back alice +5 gold"}})
 }
 
 // Retries end with the context of the call.
@@ -247,5 +247,5 @@ func TestAMigrationCostsNoOrder(t *testing.T) {
 		amount := o.intent.From[0].Amount.String() + " gold"
 		want[o.id] = []string{"take alice -" + amount, "give back alice +" + amount}
 	}
-	w.books(want)
+	w.assertMoves(want)
 }

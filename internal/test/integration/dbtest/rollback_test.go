@@ -112,14 +112,14 @@ func eachCarelessStep(t *testing.T, dialect rampsql.Dialect, blind bool, count f
 					w.expect(w.validate(o), "200")
 				}
 				want := moves{o.id: step.before}
-				w.books(want)
+				w.assertMoves(want)
 				s.count, s.last, s.blind = count(w), last, blind
 				w.expect(step.take(w, o), "500 INTERNAL_ERROR")
-				w.books(want)
+				w.assertMoves(want)
 				w.expect(step.take(w, o), "200")
 				w.expect(step.take(w, o), "200")
 				want[o.id] = step.after
-				w.books(want)
+				w.assertMoves(want)
 				w.expectAutocommit()
 			})
 		}
@@ -206,9 +206,9 @@ func TestADeadlockThatAnotherDeliveryOutruns(t *testing.T) {
 		return err
 	}
 	w.expect(w.result(o, success), "500 INTERNAL_ERROR")
-	w.books(moves{o.id: {"grant alice +5 gold"}})
+	w.assertMoves(moves{o.id: {"grant alice +5 gold"}})
 	w.expect(w.result(o, success), "200")
-	w.books(moves{o.id: {"grant alice +5 gold"}})
+	w.assertMoves(moves{o.id: {"grant alice +5 gold"}})
 }
 
 // A caller may give up at any time, and database/sql then rolls back by itself. Turning
@@ -230,7 +230,7 @@ func TestACallThatIsCanceledInApply(t *testing.T) {
 			expectText(t, err,
 				"ramp: order "+o.id.String()+
 					": not committed, because its context had ended when Apply returned: context canceled")
-			w.books(moves{})
+			w.assertMoves(moves{})
 			w.expectAutocommit()
 		}
 	})
@@ -281,7 +281,7 @@ func TestAutocommitIsNotTurnedOnBeforeTheRollback(t *testing.T) {
 		t.Errorf("a canceled call ended with %v", err)
 	}
 	equal(t, "how often autocommit was turned on", len(turnedOn), 0)
-	w.books(moves{})
+	w.assertMoves(moves{})
 	w.expectAutocommit()
 }
 

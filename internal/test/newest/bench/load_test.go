@@ -52,7 +52,7 @@ const (
 
 // TestLoad runs examples/gameserver under a mix of mints, burns, failures and duplicates, in
 // turns with a rival: on SQLite the bare database with the same statements, on PostgreSQL
-// the server by hand. It checks their books, and prints the figures of docs/performance.md.
+// the server by hand. It checks what their players own, and prints the figures of docs/performance.md.
 func TestLoad(t *testing.T) {
 	t.Run("SQLite", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "game.db")
@@ -304,7 +304,7 @@ func (l *load) run(s *side, owners []*player, orders int) {
 	}
 }
 
-// compare makes the orders of all rounds, checks the books, and prints a report.
+// compare makes the orders of all rounds, checks the balances, and prints a report.
 func (l *load) compare(ours, theirs *side) {
 	var ratios []float64
 	var took, cpu, both time.Duration // of ours
@@ -341,7 +341,7 @@ func (l *load) compare(ours, theirs *side) {
 		}
 		ratios = append(ratios, ratio)
 	}
-	l.checkBooks(ours, theirs)
+	l.checkBalances(ours, theirs)
 
 	slices.Sort(ours.took)
 	slices.Sort(ratios)
@@ -360,9 +360,9 @@ func (l *load) compare(ours, theirs *side) {
 		ratios[0], ratios[rounds-1])
 }
 
-// checkBooks checks that every player owns what the orders make of it, that the table
+// checkBalances checks that every player owns what the orders make of it, that the table
 // contains every order, and that no order waits.
-func (l *load) checkBooks(sides ...*side) {
+func (l *load) checkBalances(sides ...*side) {
 	for _, p := range slices.Concat(l.players[0], l.players[1]) {
 		var gold int64
 		require.NoError(l.t, l.db.QueryRow("SELECT i.balance FROM sessions s JOIN inventory i ON i.player = s.player"+

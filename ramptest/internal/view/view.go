@@ -1,4 +1,5 @@
-package backend
+// Package view shows an emulated service to its pages.
+package view
 
 import (
 	"cmp"
@@ -11,34 +12,38 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/token-ramp/ramp-go/ramptest/control"
-	"github.com/token-ramp/ramp-go/ramptest/internal/api"
+	"github.com/token-ramp/ramp-go/ramptest/internal/emulator"
 	"github.com/token-ramp/ramp-go/ramptest/internal/fault"
 	"github.com/token-ramp/ramp-go/ramptest/internal/frontend"
 	"github.com/token-ramp/ramp-go/ramptest/internal/game"
 	"github.com/token-ramp/ramp-go/ramptest/internal/locks"
 	"github.com/token-ramp/ramp-go/ramptest/internal/order"
+	"github.com/token-ramp/ramp-go/ramptest/internal/report"
 	"github.com/token-ramp/ramp-go/ramptest/internal/tally"
 	"github.com/token-ramp/ramp-go/ramptest/internal/text"
 	"github.com/token-ramp/ramp-go/ramptest/internal/trade"
 	"github.com/token-ramp/ramp-go/ramptest/internal/verdict"
 )
 
-// Frontend is a service as its pages see it.
-type Frontend struct {
-	*Backend
+// View is a service as its pages see it.
+type View struct {
+	frontend.API
+	service *emulator.Service
+	orders  *emulator.Orders
 	listed  entries
 	probing *probing
 }
 
-// Frontend returns the service as its pages see it.
-func (s *Backend) Frontend() *Frontend {
-	return &Frontend{Backend: s, listed: entries{mu: locks.At(locks.List)}, probing: newProbing()}
+// Of returns a service, and its control API, as its pages see them.
+func Of(s *emulator.Service, api frontend.API) *View {
+	return &View{API: api, service: s, orders: s.Orders, listed: entries{mu: locks.At(locks.List)},
+		probing: newProbing()}
 }
 
-var _ frontend.Service = (*Frontend)(nil)
+var _ frontend.Service = (*View)(nil)
 
 // List implements [frontend.Service], as the other methods do.
-func (s *Frontend) List(q frontend.ListQuery) frontend.List {
+func (s *View) List(q frontend.ListQuery) frontend.List {
 	list := frontend.List{Counts: make(map[frontend.Show]int)}
 	if q.Session != "" {
 		for _, o := range s.orders.All() {
@@ -83,22 +88,22 @@ func (s *Frontend) List(q frontend.ListQuery) frontend.List {
 	return list
 }
 
-func (s *Frontend) Name(session string) string {
+func (s *View) Name(session string) string {
 	_, name := s.service.Audit.Who(session)
 	return name
 }
 
 // shown returns an entry as it is now: the next block may have moved on.
-func (s *Frontend) shown(e *entry) frontend.Entry {
+func (s *View) shown(e *entry) frontend.Entry {
 	if e.order == nil {
 		call := s.service.History.Whole(*e.call)
 		return frontend.Entry{Call: &call}
 	}
-	o := s.report(e.order)
+	o := report.Order(s.service, e.order)
 	return frontend.Entry{Order: &o}
 }
 
-func (s *Frontend) Calls(q frontend.CallsQuery) (events []control.Event, more bool) {
+func (s *View) Calls(q frontend.CallsQuery) (events []control.Event, more bool) {
 	orders := make(map[uuid.UUID]bool) // of the session, to find their initialize calls
 	if q.Session != "" {
 		for _, o := range s.orders.All() {
@@ -166,47 +171,47 @@ func picked(e *control.Event, pick frontend.Pick) bool {
 	}
 }
 
-func (s *Frontend) Worked(kind control.Kind) (control.Event, bool) {
+func (s *View) Worked(kind control.Kind) (control.Event, bool) {
 	return s.service.History.LastGood(kind)
 }
 
-func (s *Frontend) Probe(ctx context.Context) frontend.Probe {
+func (s *View) Probe(ctx context.Context) frontend.Probe {
 	return s.probing.ask(ctx, s.service.Game)
 }
 
-func (s *Frontend) Terms(id uuid.UUID) (terms frontend.Terms, err error) {
+func (s *View) Terms(id uuid.UUID) (terms frontend.Terms, err error) {
 	if id == uuid.Nil {
 		latest, ok := s.orders.Latest()
 		if !ok {
-			return terms, api.Errorf(control.CodeNotFound, "there was no initialize call")
+			return terms, report.Errorf(control.CodeNotFound, "there was no initialize call")
 		}
 		return frontend.Terms{InitializeIntent: latest}, nil
 	}
 	if terms.InitializeIntent, terms.Expires, err = s.orders.Terms(id, false); err != nil {
-		return terms, reported(err)
+		return terms, report.Error(err)
 	}
 	terms.First = s.orders.Opens(id)
 	return terms, nil
 }
 
-func (s *Frontend) Issue(terms *control.Terms, like uuid.UUID) (id uuid.UUID, err error) {
+func (s *View) Issue(terms *control.Terms, like uuid.UUID) (id uuid.UUID, err error) {
 	latest, known := s.orders.Latest()
 	switch {
 	case terms != nil:
-		id, err = s.identify(&control.StartRequest{Terms: terms}, nil)
+		id, err = report.Issue(s.service, terms)
 	case like == uuid.Nil && known:
 		id = s.orders.Issue(latest)
 	default:
 		id, err = s.orders.IssueLike(like)
 	}
 	if err != nil {
-		return id, reported(err)
+		return id, report.Error(err)
 	}
 	return id, nil
 }
 
-func (s *Frontend) Player(ctx context.Context, q frontend.PlayerQuery) (p frontend.Player, err error) {
-	session, err := s.session(&control.StartRequest{SessionID: q.Session, AccessToken: q.AccessToken}, nil)
+func (s *View) Player(ctx context.Context, q frontend.PlayerQuery) (p frontend.Player, err error) {
+	session, err := report.Session(s.service, q.Session, q.AccessToken)
 	if err != nil {
 		return p, err
 	}
@@ -214,7 +219,7 @@ func (s *Frontend) Player(ctx context.Context, q frontend.PlayerQuery) (p fronte
 	read, known := asked.Read(session)
 	if q.Read || !known {
 		if _, _, err := asked.Assets(ctx, session, uuid.Nil); err != nil && ctx.Err() != nil {
-			return p, reported(err) // nobody waits any more
+			return p, report.Error(err) // nobody waits any more
 		}
 		read, _ = asked.Read(session)
 	}
@@ -233,8 +238,8 @@ func (s *Frontend) Player(ctx context.Context, q frontend.PlayerQuery) (p fronte
 	return p, nil
 }
 
-func (s *Frontend) Balances(id uuid.UUID) (b frontend.Balances, err error) {
-	o, err := s.order(id.String())
+func (s *View) Balances(id uuid.UUID) (b frontend.Balances, err error) {
+	o, err := report.Find(s.service, id)
 	if err != nil {
 		return b, err
 	}
@@ -248,17 +253,17 @@ func (s *Frontend) Balances(id uuid.UUID) (b frontend.Balances, err error) {
 	return b, nil
 }
 
-func (s *Frontend) Mine(id uuid.UUID, outcome string) error {
-	o, err := s.order(id.String())
+func (s *View) Mine(id uuid.UUID, outcome string) error {
+	o, err := report.Find(s.service, id)
 	if err != nil {
 		return err
 	}
 	mined, known := order.Outcomes[outcome]
 	if !known {
-		return invalid("the outcome must be succeeded or failed")
+		return report.Invalid("the outcome must be succeeded or failed")
 	}
 	if !s.orders.End(o, mined) {
-		return api.Errorf(control.CodePlaced, "the transaction is already in a block")
+		return report.Errorf(control.CodePlaced, "the transaction is already in a block")
 	}
 	s.orders.Advance(0)
 	return nil
@@ -283,7 +288,7 @@ type entries struct {
 
 // entries returns the orders, and the calls that led to none, newest first, and the newest
 // order of each of the last players. The caller must not change them.
-func (s *Frontend) entries() (list []entry, players []*order.Order) {
+func (s *View) entries() (list []entry, players []*order.Order) {
 	l := &s.listed
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -333,7 +338,7 @@ func (e *entry) filter() frontend.Show {
 }
 
 // finder returns a function that reports whether a search finds an entry.
-func (s *Frontend) finder(query string) func(*entry) bool {
+func (s *View) finder(query string) func(*entry) bool {
 	query = strings.ToLower(strings.TrimSpace(query))
 	digits := strings.ReplaceAll(query, "-", "")
 	return func(e *entry) bool {

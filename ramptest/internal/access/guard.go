@@ -1,4 +1,6 @@
-package frontend
+// Package access decides who may use an emulated service: programs on this machine, its own pages, and
+// whoever has its token, but no page of another site.
+package access
 
 import (
 	"crypto/subtle"
@@ -9,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/token-ramp/ramp-go/ramptest/control"
-	"github.com/token-ramp/ramp-go/ramptest/internal/api"
 )
 
 // A service or game in memory has this address.
@@ -34,18 +35,22 @@ type Guard struct {
 func (g *Guard) Control(r *http.Request) *control.Error {
 	switch {
 	case g.Token == "" && !(fromHere(r) && isHere(r.Host)):
-		return api.Errorf(control.CodeForbidden,
+		return denied(control.CodeForbidden,
 			"without a token, the control API is for programs on this machine only")
 	case r.Header.Get("Origin") != "" && !SameOrigin(r):
-		return api.Errorf(control.CodeForbidden, "a page of another site has no access")
+		return denied(control.CodeForbidden, "a page of another site has no access")
 	case g.Token != "" && !g.knows(r):
-		return api.Errorf(control.CodeUnauthorized,
+		return denied(control.CodeUnauthorized,
 			"the token is missing or wrong: send it as Authorization: Bearer TOKEN, or in the query as token")
 	case r.Method == http.MethodPost && !isJSON(r) && !isBare(r):
-		return api.Errorf(control.CodeMediaType, "Content-Type must be application/json")
+		return denied(control.CodeMediaType, "Content-Type must be application/json")
 	default:
 		return nil
 	}
+}
+
+func denied(code control.ErrorCode, why string) *control.Error {
+	return &control.Error{Code: code, Message: why}
 }
 
 // tokenCookie is the cookie in which the pages keep the token.
