@@ -108,6 +108,7 @@ long:
 	PAIRS_ALL=1 go -C $(SUITES)/dbtest test -count 1 -timeout 8h -v ./pairs
 	INTERLEAVINGS_ALL=1 internal/test/databases go -C $(SUITES)/dbtest test -count 1 -timeout 1h -run Interleaving .
 	RAMP_TEST_NIGHT=1 internal/test/databases go -C examples/gameserver test -count 1 -timeout 30m -v -run UnderLoad .
+	go -C $(SUITES)/dbtest test -count 1 -timeout 1h -v -run 'BooksNeed|NothingGrows' . -book-orders 1000000 -soak 10m
 	$(MAKE) fuzz FUZZTIME=80s
 	$(MAKE) releases RELEASES="$(OTHER_JSON)"
 

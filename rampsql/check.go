@@ -182,6 +182,16 @@ func (s *Store) checkServer(ctx context.Context) error {
 	case !errors.Is(err, sql.ErrNoRows):
 		return err
 	}
+	if s.sorted != "" {
+		err := s.config.DB.QueryRowContext(ctx, s.sorted).Scan(&setting)
+		switch {
+		case err == nil:
+			s.warn(ctx, "an upgrade of the system can change the order of an index, and then one "+
+				"transaction can end two orders: give the column the collation C", errors.New(setting))
+		case !errors.Is(err, sql.ErrNoRows):
+			return err
+		}
+	}
 	if s.clock == "" {
 		return nil
 	}

@@ -22,18 +22,19 @@ type dialect struct {
 	version  string    // asks for the version
 	products []product // the first whose name is in the answer, or the last
 
-	catalog     string // selects name, type and width of the columns, and of the indexes that are in use
-	hashIndexes string // counts the unique indexes of tx_hash alone
-	volatile    string // selects why orders would not outlive a crash; otherwise nothing
-	lasting     string // selects name and kind of the tables that no rollback changes
-	warnings    string // selects level, code and text of the last statement's warnings; "" if there are none
-	lax         string // selects the setting that lets the database store another value, or nothing
-	settings    string // selects names and values of settings
-	session     string // selects names and values of what Apply must leave as it was
-	reverts     bool   // a rollback takes settings back, too
-	place       string // where ramp_orders is, as the connection resolves it
-	autocommit  string // selects whether autocommit is on; "" if it always is
-	clock       string // selects the time in milliseconds since 1970; "" if the clock is that of the program
+	catalog     string   // selects name, type and width of the columns, and of the indexes that are in use
+	hashIndexes string   // counts the unique indexes of tx_hash alone
+	volatile    string   // selects why orders would not outlive a crash; otherwise nothing
+	lasting     string   // selects name and kind of the tables that no rollback changes
+	warnings    string   // selects level, code and text of the warnings of a statement; "" if none
+	lax         string   // selects the setting that lets the database store another value, or nothing
+	sorted      string   // selects how tx_hash is sorted, if an upgrade can change that; "" if none can
+	settings    string   // selects names and values of settings
+	session     []string // select names and values of what Apply must leave as it was
+	reverts     bool     // a rollback takes settings back, too
+	place       string   // where ramp_orders is, as the connection resolves it
+	autocommit  string   // selects whether autocommit is on; "" if it always is
+	clock       string   // selects the time in milliseconds since 1970; "" if it is the program's
 
 	weak func(settings map[string]string) []string // what may lose a commit that was confirmed
 
@@ -68,15 +69,25 @@ const (
 const placePostgreSQL = "(SELECT relnamespace::regnamespace::text FROM pg_class" +
 	" WHERE oid = to_regclass('ramp_orders'))"
 
+// sortedPostgreSQL selects nothing for the collation C, which that of the database may be, too.
+// datlocprovider is a column since version 15.
+const sortedPostgreSQL = "SELECT 'tx_hash has the collation ' || c.collname FROM pg_attribute a" +
+	" JOIN pg_collation c ON c.oid = a.attcollation JOIN pg_database d ON d.datname = current_database()" +
+	" WHERE a.attrelid = to_regclass('ramp_orders') AND a.attname = 'tx_hash'" +
+	" AND NOT CASE c.collname WHEN 'default' THEN d.datcollate IN ('C', 'POSIX')" +
+	" AND COALESCE(to_jsonb(d) ->> 'datlocprovider', 'c') = 'c' ELSE c.collname IN ('C', 'POSIX') END"
+
 // The statements that select what a connection keeps beyond a transaction, and the game depends on.
 const (
 	sessionPostgreSQL = "SELECT name, setting FROM pg_settings WHERE source = 'session'" +
 		" AND name NOT LIKE 'transaction%' UNION ALL SELECT 'current_user', current_user::text" +
 		" UNION ALL SELECT 'search_path', current_setting('search_path')"
-	sessionMySQL = "SHOW SESSION VARIABLES WHERE variable_name IN ('sql_mode', 'time_zone'," +
+	variablesMySQL = "SHOW SESSION VARIABLES WHERE variable_name IN ('sql_mode', 'time_zone'," +
 		" 'character_set_client', 'character_set_connection', 'character_set_results'," +
 		" 'collation_connection', 'tx_isolation', 'transaction_isolation', 'foreign_key_checks'," +
 		" 'unique_checks', 'sql_safe_updates', 'lock_wait_timeout', 'innodb_lock_wait_timeout')"
+	sessionMySQL = "SELECT 'database', COALESCE(DATABASE(), '')" +
+		" UNION ALL SELECT 'current_role', COALESCE(CURRENT_ROLE(), '')"
 	sessionSQLite = "SELECT 'query_only', query_only FROM pragma_query_only" +
 		" UNION ALL SELECT 'ignore_check_constraints', ignore_check_constraints" +
 		" FROM pragma_ignore_check_constraints UNION ALL SELECT 'database ' || name, ''" +
@@ -131,7 +142,8 @@ func (d Dialect) values() *dialect {
 				" AND c.relnamespace = (SELECT relnamespace FROM pg_class" +
 				" WHERE oid = to_regclass('ramp_orders'))",
 			lax: "SELECT '' WHERE 1 = 0", settings: settingsPostgreSQL, weak: weakPostgreSQL,
-			session: sessionPostgreSQL, reverts: true, place: placePostgreSQL,
+			sorted:  sortedPostgreSQL,
+			session: []string{sessionPostgreSQL}, reverts: true, place: placePostgreSQL,
 			clock:  "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint",
 			wallet: "lower(user_address)",
 			// DEFAULT is NULL here. SQLite rejects it, and PostgreSQL has no IIF, so that a
@@ -161,8 +173,9 @@ func (d Dialect) values() *dialect {
 				" AND t.table_type <> 'SEQUENCE'",
 			lax:   "SELECT CONCAT('sql_mode=', @@sql_mode) FROM DUAL WHERE @@sql_mode NOT LIKE '%STRICT%'",
 			clock: "SELECT UNIX_TIMESTAMP() * 1000", settings: settingsMySQL, weak: weakMySQL,
-			autocommit: "SELECT @@autocommit", session: sessionMySQL, place: "DATABASE()",
-			wallet: "user_address", // of a collation without case
+			autocommit: "SELECT @@autocommit", place: "DATABASE()",
+			session: []string{variablesMySQL, sessionMySQL},
+			wallet:  "user_address", // of a collation without case
 			// Not INSERT IGNORE, which turns other errors into warnings, and locks
 			// an existing row so weakly that two repeats can deadlock.
 			insert: insertStatement("NULL") + " ON DUPLICATE KEY UPDATE uuid = ramp_orders.uuid",
@@ -186,7 +199,7 @@ func (d Dialect) values() *dialect {
 			lasting: "SELECT 'ramp_orders', 'in a database with journal_mode=off' FROM pragma_journal_mode" +
 				" WHERE journal_mode = 'off'",
 			lax: "SELECT '' WHERE 1 = 0", settings: settingsSQLite, weak: weakSQLite,
-			session: sessionSQLite, place: "'main'",
+			session: []string{sessionSQLite}, place: "'main'",
 			insert: insertStatement("IIF(0, 0, NULL)") + orKeep + orderColumns + ", 'main'", returning: true,
 			orders: selectOrders, note: noteRefusal, claim: keepClaim, holder: claimHolder,
 			// SQLite has no FOR UPDATE. A write takes its only lock.

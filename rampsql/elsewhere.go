@@ -34,31 +34,42 @@ type asker interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// sessionOf returns the settings of a connection, which a query of the dialect selects.
-func sessionOf(ctx context.Context, conn asker, query string) (map[string]string, error) {
+// sessionOf returns the settings of a connection, which queries of the dialect select.
+func sessionOf(ctx context.Context, conn asker, queries []string) (map[string]string, error) {
+	settings := map[string]string{}
+	for _, query := range queries {
+		if err := addSettings(ctx, conn, query, settings); err != nil {
+			return nil, err
+		}
+	}
+	return settings, nil
+}
+
+func addSettings(ctx context.Context, conn asker, query string, settings map[string]string) error {
 	rows, err := conn.QueryContext(ctx, query)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer rows.Close()
-	settings := map[string]string{}
 	for rows.Next() {
 		var name, value string
 		if err := rows.Scan(&name, &value); err != nil {
-			return nil, err
+			return err
 		}
 		settings[name] = value
 	}
-	return settings, rows.Err()
+	return rows.Err()
 }
 
 // unchanged returns an error that names what is different on a connection after Apply. before is nil
 // unless a test asks.
-func unchanged(ctx context.Context, conn asker, query string, id uuid.UUID, before map[string]string) error {
+func unchanged(
+	ctx context.Context, conn asker, queries []string, id uuid.UUID, before map[string]string,
+) error {
 	if before == nil {
 		return nil
 	}
-	after, err := sessionOf(ctx, conn, query)
+	after, err := sessionOf(ctx, conn, queries)
 	if err != nil {
 		return fmt.Errorf("ramp: order %s: after Apply: %w", id, err)
 	}

@@ -1,6 +1,7 @@
 package rampsql
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -42,6 +43,9 @@ func (o *own) condition(args []any) (string, []any) {
 	// In a CASE, so that no planner takes it for a reason to choose another index, or to sort.
 	return "CASE WHEN " + strings.Join(conditions, " AND ") + " THEN 1 END IS NOT NULL", args
 }
+
+// sorted returns the projects, each once.
+func (o *own) sorted() []string { return slices.Compact(slices.Sorted(slices.Values(o.projects))) }
 
 // require returns an error unless the Store knows whose orders are its own: what is erased or deleted
 // could be those of another game.

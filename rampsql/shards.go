@@ -31,8 +31,8 @@ type Shards struct{ config ShardsConfig }
 
 // ShardsConfig configures [Shards]. Both fields are required.
 type ShardsConfig struct {
-	// Stores are the stores of the databases, one for each, all with the same Claims. A [Place] names them by their index, so append
-	// new ones, and remove none that has an order.
+	// Stores are the stores of the databases, one for each, with the same Projects, Network and Claims. A
+	// [Place] names them by their index, so append new ones, and remove none that has an order.
 	Stores []*Store
 
 	// Place says where the player of a session is, and has been. It must know each session for as long as
@@ -61,10 +61,19 @@ func NewShards(c ShardsConfig) (*Shards, error) {
 		if store == nil {
 			continue
 		}
-		p.Require(store.config.Claims != nil, path, "must have Config.Claims: a player who moves, and somebody "+
-			"with the HMAC key, could be paid in each database for one transaction")
-		if first := c.Stores[0]; first != nil && first.config.Claims != nil && store.config.Claims != nil {
-			p.Require(store.config.Claims == first.config.Claims, path, "must have the Claims of the first store")
+		p.Require(store.config.Claims != nil, path, "must have Config.Claims: a player who moves, and "+
+			"somebody with the HMAC key, could be paid in each database for one transaction")
+		first := c.Stores[0]
+		if first == nil {
+			continue
+		}
+		same := func(equal bool, what string) {
+			p.Require(equal, path, "must have the "+what+" of the first store")
+		}
+		same(slices.Equal(store.own.sorted(), first.own.sorted()), "Projects")
+		same(store.own.network == first.own.network, "Network")
+		if first.config.Claims != nil && store.config.Claims != nil {
+			same(store.config.Claims == first.config.Claims, "Claims")
 		}
 	}
 	p.Require(c.Place != nil, "ShardsConfig.Place", "is required")

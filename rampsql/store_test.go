@@ -208,7 +208,8 @@ func TestShardsNameAllThatIsMissing(t *testing.T) {
 	_, err = rampsql.NewShards(rampsql.ShardsConfig{Stores: []*rampsql.Store{store, nil, store}, Place: place})
 	assertFields(t, err, "ShardsConfig.Stores[1] must be made by New",
 		"ShardsConfig.Stores[2] must have a database of its own")
-	_, err = rampsql.NewShards(rampsql.ShardsConfig{Stores: []*rampsql.Store{store, open(nil), open(claims())}, Place: place})
+	_, err = rampsql.NewShards(rampsql.ShardsConfig{Stores: []*rampsql.Store{store, open(nil), open(claims())},
+		Place: place})
 	assertFields(t, err, "ShardsConfig.Stores[1] must have Config.Claims: a player who moves, and somebody with the "+
 		"HMAC key, could be paid in each database for one transaction",
 		"ShardsConfig.Stores[2] must have the Claims of the first store")
@@ -218,6 +219,38 @@ func TestShardsNameAllThatIsMissing(t *testing.T) {
 	assert.EqualError(t, err, `ramp: the place of session "session-1": there is no shard 7`)
 	_, err = new(rampsql.Shards).Update(t.Context(), r.UUID, ramp.Accept(player, r, time.Now()))
 	assert.EqualError(t, err, "ramp: the rampsql.Shards was not made by rampsql.NewShards")
+}
+
+// A handler has one game. Stores of different games would decline a part of its players, and list and erase a
+// part of its orders.
+func TestShardsAreOfOneGame(t *testing.T) {
+	place := func(context.Context, string) (rampsql.Place, error) { return rampsql.Place{}, nil }
+	claims := must.Get(rampsql.NewClaims(rampsql.ClaimsConfig{DB: sql.OpenDB(nil), Dialect: rampsql.SQLite,
+		Network: ramp.Mainnet}))(t)
+	of := func(network ramp.Network, projects ...string) *rampsql.Store {
+		return must.Get(rampsql.New(rampsql.Config{DB: sql.OpenDB(nil), Dialect: rampsql.SQLite, Apply: applyNothing,
+			Network: network, Projects: projects, Claims: claims}))(t)
+	}
+	first := of(ramp.Mainnet, "new", "old")
+	for _, c := range []struct {
+		second *rampsql.Store
+		want   string
+	}{
+		{of(ramp.Mainnet, "new", "old"), ""},
+		{of(ramp.Mainnet, "old", "new"), ""},
+		{of(ramp.Mainnet, "old", "new", "old"), ""},
+		{of(ramp.Mainnet, "new"), "Projects"},
+		{of(ramp.Mainnet), "Projects"},
+		{of(ramp.Mainnet, "new", "other"), "Projects"},
+		{of("", "new", "old"), "Network"},
+	} {
+		_, err := rampsql.NewShards(rampsql.ShardsConfig{Stores: []*rampsql.Store{first, c.second}, Place: place})
+		if c.want == "" {
+			assert.NoError(t, err)
+			continue
+		}
+		assertFields(t, err, "ShardsConfig.Stores[1] must have the "+c.want+" of the first store")
+	}
 }
 
 // Errors of a call are found before the database is used: there is none here.

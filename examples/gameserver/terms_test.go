@@ -180,6 +180,13 @@ func TestAPriceChangesServerByServer(t *testing.T) {
 					}
 				}
 			}
+			cheap, dear := old, last // as after a rollback of both steps at once
+			if test.before > test.after {
+				cheap, dear = last, old
+			}
+			mints, _ = accepts(cheap)
+			_, burns = accepts(dear)
+			equal(t, "a burn pays more than a mint costs", slices.Max(burns) > slices.Min(mints), true)
 		})
 	}
 	says(t, document(t, "operations.md"), "## Changing a price")

@@ -6,18 +6,19 @@
 -- transaction.
 SELECT pg_advisory_xact_lock(7242163);
 
+-- Indexes are of columns with the collation C, whose order no upgrade of the system changes.
 CREATE TABLE IF NOT EXISTS ramp_orders (
     uuid         uuid   PRIMARY KEY,
     claim        text   NOT NULL, -- random: identifies the step that last wrote the row
-    state        text   NOT NULL CHECK (state IN ('accepted', 'succeeded', 'failed', 'abandoned')),
-    direction    text   NOT NULL CHECK (direction IN ('mint', 'burn')),
-    network      text   NOT NULL DEFAULT '', -- mainnet, testnet or ''
+    state        text   COLLATE "C" NOT NULL CHECK (state IN ('accepted', 'succeeded', 'failed', 'abandoned')),
+    direction    text   COLLATE "C" NOT NULL CHECK (direction IN ('mint', 'burn')),
+    network      text   COLLATE "C" NOT NULL DEFAULT '', -- mainnet, testnet or ''
     project_id   text   NOT NULL,
-    session_id   text   NOT NULL, -- the session that the order belongs to
-    user_address text   NOT NULL,
+    session_id   text   COLLATE "C" NOT NULL, -- the session that the order belongs to
+    user_address text   COLLATE "C" NOT NULL,
     digest       text   NOT NULL,
     intent       text   NOT NULL, -- JSON as text, so that amounts stay exact
-    tx_hash      text,            -- of the result, or NULL
+    tx_hash      text   COLLATE "C", -- of the result, or NULL
     reason       text   NOT NULL, -- who ended it by hand, and why, or ''
     settled      text   NOT NULL DEFAULT '', -- how its end was settled without the game, or ''
     accepted_at  bigint NOT NULL, -- milliseconds since 1970, UTC
@@ -53,8 +54,8 @@ CREATE TABLE IF NOT EXISTS ramp_refusals (
 
 -- Which order has claimed a transaction, of all databases that sell the same tokens. It is used in one of them.
 CREATE TABLE IF NOT EXISTS ramp_claims (
-    network    text   NOT NULL,
-    tx_hash    text   NOT NULL,
+    network    text   COLLATE "C" NOT NULL,
+    tx_hash    text   COLLATE "C" NOT NULL,
     place      bigint NOT NULL, -- 0, or for each further order of a batch how many have claimed before it
     uuid       uuid   NOT NULL, -- of the order
     claimed_at bigint NOT NULL, -- milliseconds since 1970, UTC

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"math/big"
 	"math/rand/v2"
 	"net/http"
@@ -22,7 +21,6 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/rampbooks"
-	"github.com/token-ramp/ramp-go/rampproof"
 )
 
 // ledgerChain is a chain of a block every three seconds, with the transfers of one token.
@@ -297,17 +295,7 @@ func TestAMonthOfBooksFindsWhatWasPlanted(t *testing.T) {
 		t.Run(string(d.dialect), func(t *testing.T) {
 			p := placeOn(t, d.dialect)
 			chain := fillMonth(t, p, orders)
-			items := []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100)}}
-			gold := ramp.Product{Name: "gold", Token: goldToken.Hex(), MintFeeBps: 200, Materials: items,
-				Outputs: items}
-			node := must.Get(ramp.NewRPC(ramp.RPCConfig{URL: "http://node", ChainID: 7, Retries: -1,
-				HTTPClient: &http.Client{Transport: chain}}))(t)
-			reconciler := must.Get(rampbooks.New(rampbooks.Config{
-				Store: newStore(t, p, applyNothing), Products: rampbooks.Always(gold),
-				Logger: slog.New(slog.DiscardHandler),
-				Proof: must.Get(rampproof.New(rampproof.Config{
-					Chain: node, Network: ramp.Mainnet, AnyFailure: true}))(t),
-			}))(t)
+			reconciler := booksOf(t, p, chain)
 			for range 2 {
 				chain.calls, chain.posts = 0, 0
 				begun := time.Now()

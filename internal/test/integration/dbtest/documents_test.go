@@ -1,7 +1,6 @@
 package dbtest
 
 import (
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -13,15 +12,8 @@ import (
 // The table and the statements that docs/databases.md has for the game of the README.
 func TestTheStatementsForMySQL(t *testing.T) {
 	p := placeOn(t, rampsql.MySQL)
-	page := string(must.Get(os.ReadFile("../../../../docs/databases.md"))(t))
-	_, section, _ := strings.Cut(page, "\n## MySQL and MariaDB\n")
-	section, _, _ = strings.Cut(section, "\n## ")
-	blocks := regexp.MustCompile("(?s)```sql\n(.+?)```").FindAllStringSubmatch(section, -1)
-	if len(blocks) != 3 {
-		t.Fatalf("%d blocks, expected a table, a Take and a Grant", len(blocks))
-	}
-	run(t, p.admin, "USE "+p.schema+";"+strings.TrimSuffix(blocks[0][1], "\n"))
-	take, grant := blocks[1][1], blocks[2][1]
+	table, take, grant := statementsForMySQL(t)
+	run(t, p.admin, "USE "+p.schema+";"+table)
 	changes := func(statement string, arguments ...any) bool {
 		t.Helper()
 		n := must.Get(must.Get(p.db.Exec(statement, arguments...))(t).RowsAffected())(t)
@@ -39,4 +31,16 @@ func TestTheStatementsForMySQL(t *testing.T) {
 	equal(t, "a take from Alice", changes(take, 1, "Alice", "gold", 1), false)
 	equal(t, "alice owns", balance("alice"), 8)
 	equal(t, "Alice owns", balance("Alice"), 0)
+}
+
+// statementsForMySQL returns the table and the two statements of docs/databases.md.
+func statementsForMySQL(t *testing.T) (table, take, grant string) {
+	t.Helper()
+	_, section, _ := strings.Cut(pageOf(t, "databases.md"), "\n## MySQL and MariaDB\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	blocks := regexp.MustCompile("(?s)```sql\n(.+?)```").FindAllStringSubmatch(section, -1)
+	if len(blocks) != 3 {
+		t.Fatalf("%d blocks, expected a table, a Take and a Grant", len(blocks))
+	}
+	return strings.TrimSuffix(blocks[0][1], "\n"), blocks[1][1], blocks[2][1]
 }

@@ -91,6 +91,7 @@ func TestATestSeesWhatApplyLeavesOnTheConnection(t *testing.T) {
 		{rampsql.PostgreSQL, "SET LOCAL ROLE pg_monitor", ""},
 		{rampsql.MySQL, "SET SESSION sql_mode = ''", "sql_mode"},
 		{rampsql.MySQL, "SET time_zone = '+07:00'", "time_zone"},
+		{rampsql.MySQL, "USE information_schema", "database"},
 		{rampsql.MySQL, "SELECT 1", ""},
 		{rampsql.SQLite, "PRAGMA query_only = 0", ""},
 		{rampsql.SQLite, "CREATE TEMP TABLE ramp_orders (n INTEGER)", "temporary table ramp_orders"},

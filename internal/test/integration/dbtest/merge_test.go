@@ -10,6 +10,7 @@ import (
 
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/test/must"
+	"github.com/token-ramp/ramp-go/rampsql"
 )
 
 // Two shards become one as docs/many-games.md says: the tables of orders are copied, and a session that both
@@ -65,10 +66,53 @@ func TestTwoShardsBecomeOne(t *testing.T) {
 	})
 }
 
+// A burn that has ended is left behind, so a thief who has recorded its calls is paid again. One transaction has
+// ended an order in each shard, so the copy of the second one is refused. A copy that is made twice is refused, too.
+func TestWhatAMergeOfShardsMustNotLeaveOut(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, p *place) {
+		other := newPlace(t, p.database, p.mode)
+		granted := 0
+		apply := func(_ context.Context, _ *sql.Tx, step ramp.Step) error {
+			if step.Effect.Kind == ramp.Grant && !step.Rehearsal {
+				granted++
+			}
+			return nil
+		}
+		first, second := newStore(t, p, apply), newStore(t, other, apply)
+		ends := func(store *rampsql.Store, o order, hash string) {
+			t.Helper()
+			take(t, store, o.id, o.accept())
+			take(t, store, o.id, ramp.Finish(o.reportBy(hash, success), time.Now()))
+		}
+		behind, shared, twin := newOrder("a", burn("gold", 5)), newOrder("a", burn("gold", 5)),
+			newOrder("b", burn("gold", 5))
+		ends(second, behind, txHashOf(behind.id))
+		ends(first, behind, txHashOf(behind.id)) // as by a thief, after a merge without it
+		equal(t, "grants of one burn", granted, 2)
+
+		ends(first, shared, txHashOf(shared.id))
+		ends(second, twin, txHashOf(shared.id))
+		for _, o := range []order{behind, twin} { // a copy that exists, and a transaction that has ended another order
+			run(t, other.db, "UPDATE ramp_orders SET claim = 'this' WHERE uuid = '"+o.id.String()+"'")
+			if err := tryToCopyRows(t, other.db, p, "ramp_orders", " WHERE claim = 'this'"); err == nil {
+				t.Error("the row is copied")
+			}
+			run(t, other.db, "UPDATE ramp_orders SET claim = 'that'")
+		}
+		orders := must.Get(first.Ended(t.Context(), day0, time.Now().Add(time.Hour), ramp.OrderPage{}))(t)
+		equal(t, "orders", len(orders), 2)
+	})
+}
+
 // copyRows copies all columns of a table into another database.
 func copyRows(t *testing.T, from *sql.DB, to *place, table string) {
 	t.Helper()
-	rows := must.Get(from.Query("SELECT * FROM " + table))(t)
+	check(t, tryToCopyRows(t, from, to, table, ""))
+}
+
+func tryToCopyRows(t *testing.T, from *sql.DB, to *place, table, where string) error {
+	t.Helper()
+	rows := must.Get(from.Query("SELECT * FROM " + table + where))(t)
 	defer rows.Close()
 	columns := must.Get(rows.Columns())(t)
 	insert := "INSERT INTO " + table + " (" + strings.Join(columns, ", ") + ") VALUES (?" +
@@ -84,7 +128,9 @@ func copyRows(t *testing.T, from *sql.DB, to *place, table string) {
 				values[i] = string(text)
 			}
 		}
-		must.Get(to.db.Exec(bind(to.dialect, insert), values...))(t)
+		if _, err := to.db.Exec(bind(to.dialect, insert), values...); err != nil {
+			return err
+		}
 	}
-	check(t, rows.Err())
+	return rows.Err()
 }

@@ -1,0 +1,199 @@
+package dbtest
+
+import (
+	"flag"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
+	"github.com/token-ramp/ramp-go/rampbooks"
+	"github.com/token-ramp/ramp-go/rampproof"
+	"github.com/token-ramp/ramp-go/rampsql"
+	"github.com/token-ramp/ramp-go/ramptest"
+)
+
+// peak returns how much the live heap grows while something runs, in bytes. The garbage collector runs often
+// meanwhile, because only it knows what is live.
+func peak(t *testing.T, do func()) (grown int64) {
+	t.Helper()
+	defer debug.SetGCPercent(debug.SetGCPercent(50))
+	live := func() int64 {
+		sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+		metrics.Read(sample)
+		return int64(sample[0].Value.Uint64())
+	}
+	runtime.GC()
+	before, most := live(), int64(0)
+	done := make(chan struct{})
+	go func() { defer close(done); do() }()
+	for {
+		most = max(most, live())
+		select {
+		case <-done:
+			return most - before
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+var bookOrders = flag.Int("book-orders", 20_000, "`number` of orders of TestBooksNeedNoMemoryForTheirPeriod")
+
+// Orders and events leave memory once they are matched, so the books of a month need as much of it as those of six of
+// its days. The node gets as many requests for each day.
+func TestBooksNeedNoMemoryForTheirPeriod(t *testing.T) {
+	p := placeOn(t, rampsql.SQLite)
+	chain := fillMonth(t, p, *bookOrders)
+	reconciler := booksOf(t, p, chain)
+	measure := func(days int) (memory int64, requests int) {
+		t.Helper()
+		chain.calls, chain.posts = 0, 0
+		begun := time.Now()
+		var books *rampbooks.Reconciliation
+		memory = peak(t, func() {
+			var err error
+			books, err = reconciler.Reconcile(t.Context(), day0, day0.AddDate(0, 0, days))
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		if books == nil {
+			t.FailNow()
+		}
+		ended := 0
+		for _, of := range books.Totals {
+			ended += of.Succeeded
+		}
+		if least := *bookOrders / 31 * days; ended < least {
+			t.Errorf("the books have %d orders, and not %d", ended, least)
+		}
+		t.Logf("%d days with %d orders: %.1f MiB, %d calls to the node in %d requests, %v", days, ended,
+			float64(memory)/(1<<20), chain.calls, chain.posts, time.Since(begun).Round(time.Millisecond))
+		return memory, chain.posts
+	}
+	few, requests := measure(6)
+	many, all := measure(30)
+	const slack = 2 << 20 // what the garbage collector has not seen yet
+	if most := few*5/4 + slack; many > most {
+		t.Errorf("a month needs %d bytes, and six days of it %d", many, few)
+	}
+	if most := requests * 5 * 5 / 4; all > most {
+		t.Errorf("a month needs %d requests, and six days of it %d", all, requests)
+	}
+}
+
+// booksOf returns the reconciler of the orders and the chain of fillMonth.
+func booksOf(t *testing.T, p *place, chain *ledgerChain) *rampbooks.Reconciler {
+	t.Helper()
+	items := []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100)}}
+	gold := ramp.Product{Name: "gold", Token: goldToken.Hex(), MintFeeBps: 200, Materials: items, Outputs: items}
+	node := must.Get(ramp.NewRPC(ramp.RPCConfig{URL: "http://node", ChainID: 7, Retries: -1,
+		HTTPClient: &http.Client{Transport: chain}}))(t)
+	return must.Get(rampbooks.New(rampbooks.Config{
+		Store: newStore(t, p, applyNothing), Products: rampbooks.Always(gold),
+		Logger: slog.New(slog.DiscardHandler),
+		Proof: must.Get(rampproof.New(rampproof.Config{
+			Chain: node, Network: ramp.Mainnet, AnyFailure: true}))(t),
+	}))(t)
+}
+
+var soak = flag.Duration("soak", 4*time.Second, "`how long` TestNothingGrows runs")
+
+// A handler, its store, a Client, an RPC, a proof and the books live on, while one service after the other trades
+// with them and ends. Neither goroutines nor the heap grow.
+func TestNothingGrows(t *testing.T) {
+	p := placeOn(t, rampsql.SQLite)
+	s := studio{db: p.db, dialect: p.dialect}
+	store := must.Get(rampsql.New(rampsql.Config{DB: p.db, Dialect: p.dialect, Apply: s.Apply,
+		Logger: slog.New(slog.DiscardHandler)}))(t)
+	var current atomic.Pointer[ramptest.Service]
+	proxy := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(must.Get(url.Parse(current.Load().URL()))(t))
+	}})
+	defer proxy.Close()
+	const chainID = 7
+	chain := must.Get(ramp.NewRPC(ramp.RPCConfig{URL: proxy.URL + "/rpc/testnet", ChainID: chainID}))(t)
+	proof := must.Get(rampproof.New(rampproof.Config{Chain: chain, Network: ramp.Testnet, AnyFailure: true,
+		MintFeeBps: map[common.Address]int{common.HexToAddress(token): 100}}))(t)
+	items := []ramp.Item{{ID: "gold", Amount: ramp.NewAmount(10), IconURL: "https://example.com/gold.png"}}
+	product := ramp.Product{Name: "gold", Token: token, MintFeeBps: 100, Materials: items, Outputs: items}
+	terms := must.Get(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project", Network: ramp.Testnet,
+		Products: []ramp.Product{product}}))(t)
+	key, signer := must.Get(ramp.TextKey(hmacText))(t), must.Get(ramp.NewKeySigner(validatorKey))(t)
+	handler := must.Get(ramp.NewHandler(ramp.HandlerConfig{Terms: terms, Players: s, Store: store, Key: key,
+		Signer: signer, Confirm: proof, Wallet: ramp.AnyWallet, Logger: slog.New(slog.DiscardHandler),
+		Now: func() time.Time { return current.Load().Now() }}))(t)
+	game := httptest.NewServer(handler)
+	defer game.Close()
+	client := must.Get(ramp.NewClient(ramp.ClientConfig{URL: proxy.URL, Key: key, Terms: terms,
+		Logger: slog.New(slog.DiscardHandler)}))(t)
+	books := must.Get(rampbooks.New(rampbooks.Config{Store: store, Proof: proof, Products: rampbooks.Always(product),
+		Logger: slog.New(slog.DiscardHandler)}))(t)
+	alice := ramp.Session{ID: "alice", Token: ramp.NewAccessToken("token of alice")}
+	run(t, p.db, "INSERT INTO holdings VALUES ('alice', 'gold', 1000000)")
+
+	trades := 0
+	round := func() {
+		t.Helper()
+		epoch := time.Now().Add(-24 * time.Hour)
+		service := must.Get(ramptest.New(ramptest.Config{Key: key, Validator: signer.Address(), Game: game.URL,
+			Networks: map[ramp.Network]uint64{ramp.Testnet: chainID}, Epoch: epoch}))(t)
+		defer service.Close()
+		current.Store(service)
+		for n, faults := range [][]ramptest.Fault{nil, nil, {ramptest.ValidateTwice(), ramptest.ResultTwice()},
+			{ramptest.TransactionFails(), ramptest.TransactionType(7)}, nil, {ramptest.ResultTwice()}} {
+			trade := service.Mint
+			if n >= 4 {
+				trade = service.Burn
+			}
+			started := must.Get(client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gold"}))(t)
+			must.Get(trade(t.Context(), started.UUID, alice, ramp.NewAmount(1), faults...))(t)
+			service.Advance(time.Minute)
+			must.Get(chain.BlockNumber(t.Context()))(t)
+			trades++
+		}
+		service.Advance(time.Hour)
+		check(t, service.Check())
+		found := must.Get(books.Reconcile(t.Context(), epoch, service.Now().Add(-30*time.Minute)))(t)
+		equal(t, "findings", len(found.Findings), 0)
+		equal(t, "orders whose event was seen", found.Witnesses, 5)
+		run(t, p.db, "DELETE FROM ramp_orders; DELETE FROM moves; DELETE FROM steps")
+	}
+	var heaps, routines []int
+	measure := func() {
+		runtime.GC()
+		runtime.GC() // what finalizers kept
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		heaps, routines = append(heaps, int(m.HeapAlloc)), append(routines, runtime.NumGoroutine())
+	}
+	for begun := time.Now(); len(heaps) < 12 || time.Since(begun) < *soak; {
+		round()
+		measure()
+		if t.Failed() {
+			return
+		}
+	}
+	// The first quarter fills caches. The least of a quarter has nothing that was about to end.
+	quarter := len(heaps) / 4
+	least := func(of []int, n int) int { return slices.Min(of[n*quarter : (n+1)*quarter]) }
+	say := fmt.Sprintf("%d trades in %d rounds: heap %d KiB, then %d KiB; goroutines %d, then %d", trades, len(heaps),
+		least(heaps, 1)>>10, least(heaps, 3)>>10, least(routines, 1), least(routines, 3))
+	t.Log(say)
+	if least(heaps, 3) > least(heaps, 1)+512<<10 || least(routines, 3) > least(routines, 1) {
+		t.Error(say)
+	}
+}
