@@ -119,6 +119,13 @@ func startHastyProxy(t *testing.T, name, config, first, second, wait string) (st
 	t.Cleanup(func() {
 		_ = command.Process.Signal(os.Interrupt)
 		<-ended
+		if t.Failed() {
+			for line := range strings.Lines(log.String()) { // those of other answers only
+				if !strings.Contains(line, " 401 by ") && !strings.Contains(line, " 200 by ") {
+					t.Logf("%s: %s", name, line)
+				}
+			}
+		}
 	})
 	await(t, func() bool {
 		select {

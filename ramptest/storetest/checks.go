@@ -450,6 +450,10 @@ func (k *trial) orderFinder() {
 	abandoned := p.accepted(mint(gold(1)))
 	abandoned.take("a decision", abandoned.abandoned())
 	unknown("0x00")
+	k.eventually(func() { k.newestSuccess(s, newest) })
+}
+
+func (k *trial) newestSuccess(s rampproof.OrderFinder, newest *deal) {
 	got, err := s.NewestSuccess(k.ctx, ramp.Testnet) // orders of no network count, too
 	switch {
 	case err != nil:
@@ -823,4 +827,96 @@ func (k *trial) lateRequests() {
 func rejected(err error) bool {
 	var rejection *ramp.Rejection
 	return errors.As(err, &rejection)
+}
+
+// staleReads repeats each call while the store reads its order as it was before the first one.
+func (k *trial) staleReads() {
+	stale := false
+	for _, e := range endings {
+		d := k.player(10).deal(e.request(gold(4)))
+		for _, s := range e.steps(d) {
+			k.Late.keepAnswers(true)
+			d.take("the "+s.name, s.next)
+			k.Late.beStale()
+			step, err := k.settle(d.UUID, s.next)
+			stale = k.Late.wasStale() || stale
+			k.Late.keepAnswers(false)
+			if err != nil || step.New {
+				k.fail("the repeat of the %s, for which the store read the order as it was before, "+
+					"returned a step with New %v, and %v", s.name, step.New, err)
+			}
+			d.expectStored("after a repeat of the " + s.name + " with a stale read")
+			d.expectGold("after a repeat of the "+s.name+" with a stale read", s.after)
+		}
+	}
+	if !stale {
+		k.untested = "the store has not sent the same request twice: does it read its orders elsewhere?"
+	}
+}
+
+// MaxAssets is the largest number of different assets of an order with which [TestStore] tries a store. A
+// store whose transactions have a limit may take fewer: it rejects an order of more when it asks for
+// approval, because one that was accepted must be able to end.
+const MaxAssets = 128
+
+// manyAssets ends orders of as many assets as the store takes.
+func (k *trial) manyAssets() {
+	assets := func(n int) (list []ramp.AssetAmount) {
+		for i := range n {
+			list = append(list, ramp.AssetAmount{ID: fmt.Sprintf("asset-%03d", i), Amount: ramp.NewAmount(4)})
+		}
+		return list
+	}
+	most := sort.Search(MaxAssets, func(n int) bool {
+		d := k.player(0).deal(burn(assets(n + 1)...)) // which needs no balance
+		_, err := k.settle(d.UUID, d.accepts())
+		if err != nil && !rejected(err) {
+			k.fail("a burn of %d assets was not rejected, but failed: %v", n+1, err)
+		}
+		return err != nil
+	})
+	if most < 2 {
+		k.fail("a burn of 2 assets was rejected")
+	}
+	list := assets(most)
+	for _, e := range endings {
+		p := k.player(0)
+		for _, a := range list {
+			p.give(a.ID, 10)
+		}
+		d := p.deal(e.request(list...))
+		for _, s := range e.steps(d) {
+			d.take(fmt.Sprintf("the %s with %d assets", s.name, most), s.next)
+			for _, a := range []string{list[0].ID, list[most/2].ID, list[most-1].ID} {
+				if n := p.balance(a); n != s.after {
+					k.fail("the balance of %s is %d instead of %d after the %s with %d assets", a, n, s.after,
+						s.name, most)
+				}
+			}
+		}
+	}
+}
+
+// stepsThatMeet makes a call while another one works on the same order, or on the same balance. A conflict
+// may come as an error, upon which the call is repeated, but not as a rejection, which is final.
+func (k *trial) stepsThatMeet() {
+	for _, e := range endings {
+		d := k.player(10).deal(e.request(gold(4)))
+		for _, s := range e.steps(d) {
+			calls := []*call{d.call(s.next), d.call(s.next)}
+			k.meet(calls[0], calls[1])
+			k.expectOne(s.name+" that meet", calls)
+			d.expectGold("after a "+s.name+" that met its repeat", s.after)
+		}
+		p := k.player(10)
+		one, two := p.deal(e.request(gold(4))), p.deal(e.request(gold(4)))
+		for i, s := range e.steps(one) {
+			calls := []*call{one.call(s.next), two.call(e.steps(two)[i].next)}
+			k.meet(calls[0], calls[1])
+			if err := errors.Join(calls[0].err, calls[1].err); err != nil {
+				k.fail("the %s that met one of another order of the player was refused: %v", s.name, err)
+			}
+			p.expectGold("after a "+s.name+" that met one of another order of the player", 2*s.after-10)
+		}
+	}
 }

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
 )
@@ -25,6 +26,10 @@ type Fixture struct {
 	// the balances must be exact after crashes under load. Use it for a store whose
 	// server outlives its process.
 	Crash func() error
+
+	// Lag is how far the lists of [rampbooks.OrderLister] and NewestSuccess may be behind, such as indexes of
+	// a document database. They are then read again until they are right, for as long as that.
+	Lag time.Duration
 
 	// Late is the transport of the HTTP client through which all Stores reach their database or the
 	// service that has the balances. If set, requests that come late are tested.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"sync"
@@ -12,7 +13,9 @@ import (
 // Late is a transport for the HTTP client of a store's database, such as that of a document database. It
 // passes all requests on. For one subtest of [TestStore], it lets a request time out, and sends it to the
 // server only after the call was answered. A network does so, too, while the client has long sent its
-// request again: the late one must then change nothing. It is safe for concurrent use.
+// request again: the late one must then change nothing. For another subtest, it answers a read as it was
+// answered before, like a replica that lags behind: what the store writes then must be compared with what
+// is stored. It is safe for concurrent use.
 type Late struct {
 	// Base sends the requests. The default is [http.DefaultTransport].
 	Base http.RoundTripper
@@ -21,6 +24,15 @@ type Late struct {
 	until int // how many requests come before the one that is held, and itself; 0 means that none is
 	held  *http.Request
 	body  []byte
+
+	answers map[string]answered // of requests, by what they ask; nil if they are not kept
+	stale   bool                // whether the next request that was answered before gets that answer
+}
+
+// answered is an answer that was kept.
+type answered struct {
+	*http.Response
+	body []byte
 }
 
 // RoundTrip sends a request, or lets it time out.
@@ -28,24 +40,86 @@ func (l *Late) RoundTrip(r *http.Request) (*http.Response, error) {
 	l.mu.Lock()
 	hold := l.until == 1
 	l.until = max(0, l.until-1)
+	keep := l.answers != nil
 	l.mu.Unlock()
+	if !hold && !keep {
+		return l.base().RoundTrip(r)
+	}
+	body, err := readAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
 	if hold {
-		var body []byte
-		if r.Body != nil {
-			var err error
-			if body, err = io.ReadAll(r.Body); err != nil {
-				return nil, errors.Join(err, r.Body.Close())
-			}
-			if err := r.Body.Close(); err != nil {
-				return nil, err
-			}
-		}
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.held, l.body = r, body
 		return nil, errLate{}
 	}
-	return l.base().RoundTrip(r)
+	return l.kept(r, body)
+}
+
+// kept answers a request as before, or keeps its answer.
+func (l *Late) kept(r *http.Request, body []byte) (*http.Response, error) {
+	asks := fmt.Sprintln(r.Method, r.URL, r.Header["Idempotency-Key"], string(body))
+	l.mu.Lock()
+	old, known := l.answers[asks]
+	stale := known && l.stale
+	l.stale = l.stale && !known
+	l.mu.Unlock()
+	if !stale {
+		r = r.Clone(r.Context())
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		response, err := l.base().RoundTrip(r)
+		if err != nil {
+			return nil, err
+		}
+		old = answered{Response: response}
+		if old.body, err = readAll(response.Body); err != nil {
+			return nil, err
+		}
+		l.mu.Lock()
+		if !known {
+			l.answers[asks] = old
+		}
+		l.mu.Unlock()
+	}
+	response := *old.Response
+	response.Body = io.NopCloser(bytes.NewReader(old.body))
+	return &response, nil
+}
+
+func readAll(body io.ReadCloser) ([]byte, error) {
+	if body == nil {
+		return nil, nil
+	}
+	text, err := io.ReadAll(body)
+	return text, errors.Join(err, body.Close())
+}
+
+// keepAnswers begins to keep the first answer of each request, or ends it.
+func (l *Late) keepAnswers(keep bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.answers, l.stale = nil, false
+	if keep {
+		l.answers = map[string]answered{}
+	}
+}
+
+// beStale lets the next request that was answered before get that answer again.
+func (l *Late) beStale() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stale = true
+}
+
+// wasStale ends beStale, and reports whether a request has got such an answer.
+func (l *Late) wasStale() (was bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	was = !l.stale
+	l.stale = false
+	return was
 }
 
 func (l *Late) base() http.RoundTripper {

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net"
 	"net/http"
@@ -77,4 +78,108 @@ func TestALateThatIsNotUsedFails(t *testing.T) {
 	store := newFlawed("", k.check)
 	k.Fixture = Fixture{Stores: []ramp.Store{store}, Give: store.give, Balance: store.balance, Late: &Late{}}
 	assert.Contains(t, k.try((*trial).lateRequests), "no request of the store came through the Late")
+}
+
+// document is an order in a database behind HTTP.
+type document struct {
+	Version int
+	Order   *ramp.Order
+}
+
+// documentStore reads orders with GET, and replaces them with PUT.
+type documentStore struct {
+	purse
+	check    func(ramp.Step) error
+	compares bool // a write with the version that was read
+	client   *http.Client
+	url      string
+
+	mu     sync.Mutex
+	orders map[string]document
+	writes map[string]func() error
+	failed error // of the last write
+}
+
+func documents(check func(ramp.Step) error, compares bool) (_ Fixture, end func()) {
+	s := &documentStore{purse: purse{gold: map[[2]string]int64{}}, check: check, compares: compares,
+		orders: map[string]document{}, writes: map[string]func() error{}}
+	server := httptest.NewServer(s)
+	f := Fixture{Stores: []ramp.Store{s}, Give: s.give, Balance: s.balance, Late: &Late{}}
+	s.client, s.url = &http.Client{Transport: f.Late}, server.URL+"/"
+	return f, server.Close
+}
+
+var errChanged = errors.New("the order has changed")
+
+func (s *documentStore) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.Method == http.MethodGet {
+		_ = json.NewEncoder(w).Encode(s.orders[r.URL.Path])
+		return
+	}
+	s.failed = s.writes[r.URL.RawQuery]()
+}
+
+func (s *documentStore) send(method, url string, answer any) error {
+	r, err := http.NewRequest(method, s.url+url, nil)
+	if err != nil {
+		return err
+	}
+	response, err := s.client.Do(r)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if answer != nil {
+		err = json.NewDecoder(response.Body).Decode(answer)
+	}
+	return err
+}
+
+func (s *documentStore) Update(_ context.Context, id uuid.UUID, next ramp.Transition) (ramp.Step, error) {
+	for {
+		var read document
+		if err := s.send(http.MethodGet, id.String(), &read); err != nil {
+			return ramp.Step{}, err
+		}
+		step, err := next(read.Order)
+		if err != nil || !step.New {
+			return step, err
+		}
+		path, token := "/"+id.String(), uuid.NewString()
+		s.mu.Lock()
+		s.writes[token] = func() error {
+			if s.compares && s.orders[path].Version != read.Version {
+				return errChanged
+			}
+			if err := s.check(step); err != nil {
+				return err
+			}
+			if err := s.apply(step); err != nil {
+				return err
+			}
+			s.orders[path] = document{read.Version + 1, &step.Order}
+			return nil
+		}
+		s.mu.Unlock()
+		if err := s.send(http.MethodPut, id.String()+"?"+token, nil); err != nil {
+			return ramp.Step{}, err
+		}
+		s.mu.Lock()
+		err = s.failed
+		s.mu.Unlock()
+		if !errors.Is(err, errChanged) {
+			return step, err
+		}
+	}
+}
+
+// A store whose reads do not come through the transport is skipped, and not called tested.
+func TestAStaleReadThatIsNotPlayedIsSkipped(t *testing.T) {
+	k := newTrial(t.Context())
+	store := newFlawed("", k.check)
+	k.Fixture = Fixture{Stores: []ramp.Store{store}, Give: store.give, Balance: store.balance, Late: &Late{}}
+	assert.Empty(t, k.try((*trial).staleReads))
+	assert.Contains(t, k.untested, "has not sent the same request twice")
 }

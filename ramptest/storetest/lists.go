@@ -65,11 +65,11 @@ func (k *trial) orderLister() {
 	l.lookups()
 	for _, list := range l.lists() {
 		for _, limit := range []int{1, 3, 5, 100, 0} {
-			l.read(&list, limit)
+			l.eventually(func() { l.read(&list, limit) })
 		}
 	}
-	l.bounds()
-	l.counts()
+	l.eventually(l.bounds)
+	l.eventually(l.counts)
 }
 
 // unique are the bytes of an address that no other check uses.

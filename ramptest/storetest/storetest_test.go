@@ -163,6 +163,8 @@ var stepFlaws = []string{
 	"returns the oldest success", "has no newest success", "takes every end for a success",
 	"takes a success without a transaction for one",
 	"has no room for the end of a large order", "executes a late request",
+	"believes a stale read", "has no room for the end of an order of many assets",
+	"rejects an order that meets another",
 	"does not crash", "forgets the end of orders in a crash",
 }
 
@@ -191,6 +193,10 @@ func (f *flawed) store(o ramp.Order) error {
 		len(document) > 150<<10 {
 		return errors.New("the item is too large")
 	}
+	if f.flaw == "has no room for the end of an order of many assets" && o.State != ramp.OrderAccepted &&
+		len(o.Assets) > 98 {
+		return errors.New("the transaction has too many items")
+	}
 	if spoil := documentFlaws[f.flaw]; spoil != nil {
 		document = []byte(spoil(o, string(document)))
 	}
@@ -208,6 +214,9 @@ func (f *flawed) Update(ctx context.Context, id uuid.UUID, next ramp.Transition)
 	if f.flaw == "locks no balance" || f.flaw == "checks a transaction without a lock" {
 		of, _ := f.locks.LoadOrStore(id, make(chan struct{}, 1))
 		lock = of.(chan struct{})
+	}
+	if f.flaw == "rejects an order that meets another" && len(lock) > 0 {
+		return ramp.Step{}, ramp.Reject("BUSY")
 	}
 	lock <- struct{}{}
 	panicked := true
@@ -553,6 +562,11 @@ func try(t *testing.T, flaw string) map[string]string {
 		if strings.Contains(c.name, "comes late") {
 			var end func()
 			k.Fixture, end = throughHTTP(k.Fixture, flaw != "executes a late request")
+			defer end()
+		}
+		if strings.Contains(c.name, "stale read") {
+			var end func()
+			k.Fixture, end = documents(k.check, flaw != "believes a stale read")
 			defer end()
 		}
 		if failure := k.try(c.run); failure != "" {

@@ -28,6 +28,7 @@ type trial struct {
 	late   atomic.Int64 // how many of them had stored their step
 
 	violation string // what the store did wrong; it ends the check
+	untested  string // why the check has not tested it, or nothing
 
 	mu      sync.Mutex
 	applied map[uuid.UUID]int
@@ -56,6 +57,21 @@ func (k *trial) fail(format string, args ...any) {
 	// joined errors have lines
 	k.violation = strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "; ")
 	panic(k.violation)
+}
+
+// eventually makes a check of what may be behind by the Lag of the fixture: it repeats it until nothing is
+// wrong, or until that time is over.
+func (k *trial) eventually(check func()) {
+	for deadline := time.Now().Add(k.Lag); ; time.Sleep(time.Millisecond) {
+		failure := k.try(func(*trial) { check() })
+		if failure == "" {
+			return
+		}
+		if !time.Now().Before(deadline) {
+			panic(failure) // violation is set
+		}
+		k.violation = ""
+	}
 }
 
 // check is called by the store's Apply.
@@ -133,6 +149,30 @@ type call struct {
 
 	step ramp.Step // the answer
 	err  error
+}
+
+// meet makes a call during another one: where the other one has read the order, and before it writes. If the
+// store lets no two calls work at the same time, the second one waits for the first.
+func (k *trial) meet(first, second *call) {
+	const locked = 100 * time.Millisecond // then the second call waits, and does not only take its time
+	done := make(chan struct{})
+	var once sync.Once
+	begin := func() {
+		go func() {
+			defer close(done)
+			second.step, second.err = k.settle(second.id, second.next)
+		}()
+		select {
+		case <-done:
+		case <-time.After(locked):
+		}
+	}
+	first.step, first.err = k.settle(first.id, func(stored *ramp.Order) (ramp.Step, error) {
+		once.Do(begin)
+		return first.next(stored)
+	})
+	once.Do(begin)
+	<-done
 }
 
 // race makes calls at once and returns when all are settled.

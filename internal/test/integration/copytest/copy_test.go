@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -38,7 +39,9 @@ func TestCopiesOfTheExamplesWork(t *testing.T) {
 			dir := t.TempDir()
 			if slices.Contains(modules, "examples/"+example) {
 				run(t, dir, env, "go", "run", gonew, path+"/examples/"+example+"@"+version, "example.com/game", dir)
-				run(t, dir, env, "go", "mod", "edit", "-dropreplace", path)
+				for _, needs := range needed(t, filepath.Join(dir, "go.mod")) {
+					run(t, dir, env, "go", "mod", "edit", "-dropreplace", needs)
+				}
 			} else {
 				check(t, os.CopyFS(dir, os.DirFS(filepath.Join(root, "examples", example))))
 				run(t, dir, env, "go", "mod", "init", "example.com/game")
@@ -117,8 +120,8 @@ func publish(t *testing.T) []string {
 		text, err := os.ReadFile(filepath.Join(root, dir, "go.mod"))
 		check(t, err)
 		check(t, os.WriteFile(mod, text, 0o644))
-		if dir != "." {
-			run(t, ".", os.Environ(), "go", "mod", "edit", "-require", path+"@"+version, mod) // as .ci/release does
+		for _, needs := range needed(t, mod) { // as .ci/release does
+			run(t, ".", os.Environ(), "go", "mod", "edit", "-require", needs+"@"+version, mod)
 		}
 		for name, text := range map[string]string{
 			"list":            version + "\n",
@@ -133,6 +136,17 @@ func publish(t *testing.T) []string {
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "RAMP_TEST_") })
 	return append(env, "GOPROXY=file://"+filepath.ToSlash(proxy)+","+others, "GONOSUMDB="+path,
 		"GOFLAGS=-modcacherw", "GOWORK=off") // files that the cleanup may delete
+}
+
+// needed returns the modules of this repository that a module requires.
+func needed(t *testing.T, mod string) (modules []string) {
+	t.Helper()
+	text, err := os.ReadFile(mod)
+	check(t, err)
+	for _, m := range regexp.MustCompile(`(?m)(`+regexp.QuoteMeta(path)+`\S*) v\d`).FindAllSubmatch(text, -1) {
+		modules = append(modules, string(m[1]))
+	}
+	return modules
 }
 
 // forget deletes what the go command has kept of a module.
