@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	ramp "github.com/token-ramp/ramp-go"
@@ -37,9 +38,10 @@ func TestADeployUnderLoadLosesNoValidate(t *testing.T) {
 			const callers, deployments = 8, 4
 			var mu sync.Mutex
 			answers, opened := map[string]int{}, 0
+			var made [callers]atomic.Int64 // the calls of each
 			stop := make(chan struct{})
 			var wg sync.WaitGroup
-			for range callers {
+			for n := range callers {
 				kept := client.Transport.(*http.Transport).Clone() // a connection of its own, kept open
 				kept.MaxIdleConns, kept.IdleConnTimeout = 1, 0
 				kept.DialTLSContext = nil
@@ -62,6 +64,7 @@ func TestADeployUnderLoadLosesNoValidate(t *testing.T) {
 						mu.Lock()
 						answers[got]++
 						mu.Unlock()
+						made[n].Add(1)
 					}
 				})
 			}
@@ -72,6 +75,12 @@ func TestADeployUnderLoadLosesNoValidate(t *testing.T) {
 					p.start()
 					await(t, func() bool { return strings.Contains(p.log.String(), "unverified") },
 						func() string { return "the proxy sends a new server no call" })
+					// No call is left that has failed at this server, and would now meet the next one, which stops.
+					for n := range callers {
+						before := made[n].Load()
+						await(t, func() bool { return made[n].Load() > before+1 },
+							func() string { return "a caller makes no calls" })
+					}
 				}
 			}
 			close(stop)

@@ -1,6 +1,6 @@
 module github.com/token-ramp/ramp-go/examples/lambda
 
-go 1.26
+go 1.25.0
 
 replace (
 	github.com/token-ramp/ramp-go => ../..
@@ -9,7 +9,7 @@ replace (
 )
 
 require (
-	github.com/aws/aws-lambda-go v1.55.1
+	github.com/aws/aws-lambda-go v1.54.0
 	github.com/aws/aws-sdk-go-v2 v1.48.0
 	github.com/aws/aws-sdk-go-v2/config v1.33.18
 	github.com/aws/aws-sdk-go-v2/service/dynamodb v1.74.0

@@ -203,7 +203,7 @@ func TestTheJudgeFindsNothing(t *testing.T) {
 		Player: func(ctx context.Context, name string) (ramp.Session, error) {
 			return a.login(ctx, name, 100_000)
 		},
-		Restart: func(context.Context) error { c.stop(); return nil },
+		Restart: func(context.Context) error { c.stop(); gateway.CloseClientConnections(); return nil },
 	})
 	if own := c.answeredItself(); len(own) > 0 {
 		t.Errorf("the gateway answered in place of the function: %v", own)
