@@ -26,7 +26,7 @@ func (n *batchLimit) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer := func(id uint64) string { return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":"0x7"}`, id) }
+	answer := func(id []byte) string { return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":"0x7"}`, id) }
 	if !batch {
 		n.sizes = append(n.sizes, 0)
 		return status(200, nil, answer(requests[0].ID))(r)
@@ -34,7 +34,7 @@ func (n *batchLimit) RoundTrip(r *http.Request) (*http.Response, error) {
 	n.sizes = append(n.sizes, len(requests))
 	if n.answer != nil {
 		if code, text := n.answer(len(requests)); text != "" {
-			return status(code, nil, strings.ReplaceAll(text, "FIRST", fmt.Sprint(requests[0].ID)))(r)
+			return status(code, nil, strings.ReplaceAll(text, "FIRST", string(requests[0].ID)))(r)
 		}
 	}
 	answered, rest := len(requests), ""
@@ -47,7 +47,7 @@ func (n *batchLimit) RoundTrip(r *http.Request) (*http.Response, error) {
 		case i < answered:
 			answers = append(answers, answer(request.ID))
 		case rest != "":
-			answers = append(answers, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"error":%s}`, request.ID, rest))
+			answers = append(answers, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":%s}`, request.ID, rest))
 		}
 	}
 	return status(200, nil, "["+strings.Join(answers, ",")+"]")(r)

@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/jsonrpc"
 	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
@@ -48,24 +49,14 @@ func (c *chain) after(d time.Duration, change func()) {
 	})
 }
 
-type chainRequest struct {
-	ID     uint64
-	Method string
-	Params []json.RawMessage
-}
-
 // requestsOf returns the calls of a request, which can be read again.
-func requestsOf(r *http.Request) (requests []chainRequest, batch bool, err error) {
+func requestsOf(r *http.Request) (requests []jsonrpc.Call, batch bool, err error) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return nil, false, err
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	batch = body[0] == '['
-	if !batch {
-		body = slices.Concat([]byte("["), body, []byte("]"))
-	}
-	return requests, batch, json.Unmarshal(body, &requests)
+	return jsonrpc.Read(body)
 }
 
 func (c *chain) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -87,7 +78,7 @@ func (c *chain) RoundTrip(r *http.Request) (*http.Response, error) {
 				return response, err
 			}
 		}
-		answers = append(answers, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,%s}`, request.ID, c.answer(request)))
+		answers = append(answers, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,%s}`, request.ID, c.answer(request)))
 	}
 	if batch {
 		return status(200, nil, "["+strings.Join(answers, ",")+"]")(r)
@@ -95,7 +86,7 @@ func (c *chain) RoundTrip(r *http.Request) (*http.Response, error) {
 	return status(200, nil, answers[0])(r)
 }
 
-func (c *chain) answer(request chainRequest) string {
+func (c *chain) answer(request jsonrpc.Call) string {
 	if said, ok := c.say[request.Method]; ok {
 		return said
 	}

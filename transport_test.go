@@ -27,6 +27,7 @@ import (
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/loopback"
+	"github.com/token-ramp/ramp-go/internal/test/jsonrpc"
 	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
@@ -51,9 +52,9 @@ func answerAny(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, okAnswer)
 		return
 	}
-	var request chainRequest
+	var request jsonrpc.Call
 	_ = json.NewDecoder(r.Body).Decode(&request)
-	_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%d,"result":"0x1"}`, request.ID)
+	_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":"0x1"}`, request.ID)
 }
 
 // The default transport keeps two idle connections per host and closes the

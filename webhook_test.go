@@ -33,6 +33,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/jsonobject"
 	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/internal/test/racedetector"
 	"github.com/token-ramp/ramp-go/rampproof"
@@ -53,48 +54,9 @@ const (
 // object is a JSON object that a test changes by path: "intent.from.0.amount".
 type object map[string]any
 
-func (o object) with(path string, value any) object {
-	return o.change(path, func(m map[string]any, name string) { m[name] = value })
-}
+func (o object) with(path string, value any) object { return jsonobject.With(o, path, value) }
 
-func (o object) without(path string) object {
-	return o.change(path, func(m map[string]any, name string) { delete(m, name) })
-}
-
-func (o object) change(path string, change func(map[string]any, string)) object {
-	copied := clone(map[string]any(o)).(map[string]any)
-	var at any = copied
-	names := strings.Split(path, ".")
-	for _, name := range names[:len(names)-1] {
-		switch parent := at.(type) {
-		case map[string]any:
-			at = parent[name]
-		case []any:
-			at = parent[name[0]-'0']
-		}
-	}
-	change(at.(map[string]any), names[len(names)-1])
-	return copied
-}
-
-// clone copies what a path may lead through.
-func clone(value any) any {
-	switch value := value.(type) {
-	case map[string]any:
-		copied := make(map[string]any, len(value))
-		for name, field := range value {
-			copied[name] = clone(field)
-		}
-		return copied
-	case []any:
-		copied := slices.Clone(value)
-		for i, element := range copied {
-			copied[i] = clone(element)
-		}
-		return copied
-	}
-	return value
-}
+func (o object) without(path string) object { return jsonobject.Without(o, path) }
 
 func (o object) bytes(t testing.TB) []byte { return must.Get(json.Marshal(o))(t) }
 

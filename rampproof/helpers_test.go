@@ -9,8 +9,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -21,6 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/jsonobject"
+	"github.com/token-ramp/ramp-go/internal/test/jsonrpc"
 	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
@@ -55,48 +55,9 @@ func (noPlayers) Assets(context.Context, ramp.Session) (*ramp.Player, error) { r
 // object is a JSON object that a test changes by path: "intent.from.0.amount".
 type object map[string]any
 
-func (o object) with(path string, value any) object {
-	return o.change(path, func(m map[string]any, name string) { m[name] = value })
-}
+func (o object) with(path string, value any) object { return jsonobject.With(o, path, value) }
 
-func (o object) without(path string) object {
-	return o.change(path, func(m map[string]any, name string) { delete(m, name) })
-}
-
-func (o object) change(path string, change func(map[string]any, string)) object {
-	copied := clone(map[string]any(o)).(map[string]any)
-	var at any = copied
-	names := strings.Split(path, ".")
-	for _, name := range names[:len(names)-1] {
-		switch parent := at.(type) {
-		case map[string]any:
-			at = parent[name]
-		case []any:
-			at = parent[name[0]-'0']
-		}
-	}
-	change(at.(map[string]any), names[len(names)-1])
-	return copied
-}
-
-// clone copies what a path may lead through.
-func clone(value any) any {
-	switch value := value.(type) {
-	case map[string]any:
-		copied := make(map[string]any, len(value))
-		for name, field := range value {
-			copied[name] = clone(field)
-		}
-		return copied
-	case []any:
-		copied := slices.Clone(value)
-		for i, element := range copied {
-			copied[i] = clone(element)
-		}
-		return copied
-	}
-	return value
-}
+func (o object) without(path string) object { return jsonobject.Without(o, path) }
 
 func (o object) bytes(t testing.TB) []byte { return must.Get(json.Marshal(o))(t) }
 
@@ -188,36 +149,28 @@ func (c *chain) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	batch := body[0] == '['
-	if !batch {
-		body = slices.Concat([]byte("["), body, []byte("]"))
-	}
-	var requests []struct {
-		ID     uint64
-		Method string
-		Params []json.RawMessage
-	}
-	if err := json.Unmarshal(body, &requests); err != nil {
+	calls, _, err := jsonrpc.Read(body)
+	if err != nil {
 		return nil, err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.requests++
-	var answers []string
-	for _, request := range requests {
-		c.asked = append(c.asked, request.Method)
+	for _, call := range calls {
+		c.asked = append(c.asked, call.Method)
 		if c.fail != nil {
-			if response, err := c.fail(request.Method); response != nil || err != nil {
+			if response, err := c.fail(call.Method); response != nil || err != nil {
 				return response, err
 			}
 		}
-		answer := c.answer(request.Method, request.Params)
-		answers = append(answers, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,%s}`, request.ID, answer))
 	}
-	if batch {
-		return status(200, "["+strings.Join(answers, ",")+"]")(r)
+	text, err := jsonrpc.Answer(body, func(call jsonrpc.Call) (any, string) {
+		return jsonrpc.Raw(c.answer(call.Method, call.Params)), ""
+	})
+	if err != nil {
+		return nil, err
 	}
-	return status(200, answers[0])(r)
+	return status(200, string(text))(r)
 }
 
 func (c *chain) answer(method string, params []json.RawMessage) string {

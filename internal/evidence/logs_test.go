@@ -9,7 +9,6 @@ import (
 	"iter"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/evidence"
+	"github.com/token-ramp/ramp-go/internal/test/jsonrpc"
 	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
@@ -103,26 +103,13 @@ func answerEach(
 	if err != nil {
 		return nil, err
 	}
-	batch := body[0] == '['
-	if !batch {
-		body = slices.Concat([]byte("["), body, []byte("]"))
-	}
-	var calls []struct {
-		ID     uint64
-		Method string
-		Params []json.RawMessage
-	}
-	if err := json.Unmarshal(body, &calls); err != nil {
+	text, err := jsonrpc.Answer(body, func(c jsonrpc.Call) (any, string) {
+		return jsonrpc.Raw(answer(c.Method, c.Params)), ""
+	})
+	if err != nil {
 		return nil, err
 	}
-	var answers []string
-	for _, c := range calls {
-		answers = append(answers, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,%s}`, c.ID, answer(c.Method, c.Params)))
-	}
-	if !batch {
-		return status(200, nil, answers[0])(r)
-	}
-	return status(200, nil, "["+strings.Join(answers, ",")+"]")(r)
+	return status(200, nil, string(text))(r)
 }
 
 func (n *logNode) client(t testing.TB) *ramp.RPC { return rpcOver(t, n) }

@@ -21,6 +21,7 @@ import (
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/evidence"
 	"github.com/token-ramp/ramp-go/internal/evidence/movetest"
+	"github.com/token-ramp/ramp-go/internal/test/jsonrpc"
 	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/internal/test/rig"
 )
@@ -81,42 +82,17 @@ func (n *node) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	single := body[0] != '['
-	if single {
-		body = slices.Concat([]byte("["), body, []byte("]"))
-	}
-	var calls []struct {
-		ID     json.RawMessage
-		Method string
-		Params []json.RawMessage
-	}
-	if err := json.Unmarshal(body, &calls); err != nil {
-		return nil, err
-	}
-	answers := make([]map[string]any, len(calls))
-	for i, c := range calls {
+	text, err := jsonrpc.Answer(body, func(c jsonrpc.Call) (any, string) {
 		n.calls++
-		var result any
-		var problem string
-		instead := false
 		if n.say != nil {
-			result, problem, instead = n.say(n, c.Method, c.Params)
+			if result, problem, instead := n.say(n, c.Method, c.Params); instead {
+				return result, problem
+			}
 		}
-		if !instead {
-			result, problem = n.answer(c.Method, c.Params)
-		}
-		answers[i] = map[string]any{"jsonrpc": "2.0", "id": c.ID, "result": result}
-		if problem != "" {
-			failure := map[string]any{"code": -32602, "message": problem}
-			answers[i] = map[string]any{"jsonrpc": "2.0", "id": c.ID, "error": failure}
-		}
-	}
-	text, err := json.Marshal(answers)
+		return n.answer(c.Method, c.Params)
+	})
 	if err != nil {
 		return nil, err
-	}
-	if single {
-		text = text[1 : len(text)-1]
 	}
 	return status(200, nil, string(text))(r)
 }

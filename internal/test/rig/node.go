@@ -16,6 +16,7 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/jsonrpc"
 	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
@@ -146,16 +147,6 @@ func (n *Node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return
 	}
-	single := body[0] != '['
-	if single {
-		body = slices.Concat([]byte("["), body, []byte("]"))
-	}
-	var calls []struct {
-		ID     json.RawMessage
-		Method string
-		Params []json.RawMessage
-	}
-	_ = json.Unmarshal(body, &calls)
 	for method, lag := range map[string]uint64{
 		"eth_getLogs":               n.Lag,
 		"eth_getTransactionReceipt": n.ReceiptLag,
@@ -165,22 +156,17 @@ func (n *Node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			defer func() { n.Head += lag }()
 		}
 	}
-	answers := make([]map[string]any, len(calls))
-	for i, call := range calls {
+	text, err := jsonrpc.Answer(body, func(call jsonrpc.Call) (any, string) {
 		n.Calls++
 		result, problem := n.answer(call.Method, call.Params)
-		answers[i] = map[string]any{"jsonrpc": "2.0", "id": call.ID, "result": result}
 		if n.Calls == n.Failing && call.Method != "eth_getLogs" {
 			problem, n.Failed = "the disk is full", true
 		}
-		if problem != "" {
-			answers[i] = map[string]any{"jsonrpc": "2.0", "id": call.ID,
-				"error": map[string]any{"code": -32602, "message": problem}}
-		}
-	}
-	text, _ := json.Marshal(answers)
-	if single {
-		text = text[1 : len(text)-1]
+		return result, problem
+	})
+	if err != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(text)

@@ -19,6 +19,7 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/jsonrpc"
 	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/rampbooks"
 )
@@ -144,25 +145,16 @@ func (c *ledgerChain) answer(method string, params []json.RawMessage) any {
 // RoundTrip answers without a network.
 func (c *ledgerChain) RoundTrip(r *http.Request) (*http.Response, error) {
 	c.posts++
-	body, _ := io.ReadAll(r.Body)
-	single := body[0] != '['
-	if single {
-		body = slices.Concat([]byte("["), body, []byte("]"))
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
 	}
-	var calls []struct {
-		ID     json.RawMessage
-		Method string
-		Params []json.RawMessage
-	}
-	_ = json.Unmarshal(body, &calls)
-	answers := make([]map[string]any, len(calls))
-	for i, call := range calls {
+	text, err := jsonrpc.Answer(body, func(call jsonrpc.Call) (any, string) {
 		c.calls++
-		answers[i] = map[string]any{"jsonrpc": "2.0", "id": call.ID, "result": c.answer(call.Method, call.Params)}
-	}
-	text, _ := json.Marshal(answers)
-	if single {
-		text = text[1 : len(text)-1]
+		return c.answer(call.Method, call.Params), ""
+	})
+	if err != nil {
+		return nil, err
 	}
 	header := http.Header{"Content-Type": {"application/json"}}
 	return &http.Response{StatusCode: 200, Header: header, Body: io.NopCloser(bytes.NewReader(text))}, nil
