@@ -1,6 +1,7 @@
 package rampbooks
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -45,6 +46,9 @@ func NewCommand(name string, flags *flag.FlagSet) (Command, error) {
 		if err := r.made(); err != nil {
 			return err
 		}
+		if err := cmp.Or(console.Texts(flags), rules[name].Check(flags)); err != nil {
+			return err
+		}
 		return run(ctx, call{On: r, Args: args, Out: out})
 	}, nil
 }
@@ -60,9 +64,8 @@ func newDecide(flags *flag.FlagSet) action {
 	flags.StringVar(&e.Reason, "reason", "", "what was decided, and why; required")
 	flags.StringVar((*string)(&e.Finding), "finding", "",
 		"`kind` of the finding, such as ended_otherwise; required without -reverse")
-	flags.Func("tx", "`hash` of the transaction, for a finding without an order, or with a UUID for one\n"+
-		"that is ambiguous: the transaction of this order",
-		func(text string) error { return e.TxHash.UnmarshalText([]byte(text)) })
+	console.Hash(flags, &e.TxHash, "tx", "`hash` of the transaction, for a finding without an order, or "+
+		"with a UUID for one\nthat is ambiguous: the transaction of this order")
 	flags.TextVar(&e.Reverses, "reverse", uuid.Nil, "`ID` of the decision that is reversed; takes no UUID")
 	flags.Func("moved", "what you have moved, such as item_gold=-500 for `items` taken from a player; "+
 		"may be repeated", e.addMoved)
@@ -174,6 +177,9 @@ func newReconcile(flags *flag.FlagSet) action {
 			return errors.New("-format must be text, json, totals, lines or lines-json")
 		}
 		s.lines = strings.HasPrefix(*format, "lines")
+		if sign != DecimalPoint && *format != "lines" && *format != "totals" {
+			return errors.New("-decimal means nothing without -format lines or -format totals, which are CSV")
+		}
 		var position PositionStore
 		if *file != "" {
 			position = PositionFile(*file)
@@ -207,4 +213,10 @@ func newReconcile(flags *flag.FlagSet) action {
 		}
 		return nil
 	})
+}
+
+// rules are, for each command, which of its flags mean nothing beside others.
+var rules = map[string]console.Rules{
+	"decide":    {Alone: [][]string{{"reverse", "finding"}, {"reverse", "tx"}}},
+	"reconcile": {With: map[string][]string{"decimal": {"format"}}},
 }

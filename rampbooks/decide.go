@@ -68,6 +68,11 @@ func (e *Entry) reverse(entries []Entry) error {
 		return fmt.Errorf("ramp: decision %s has been reversed before", e.Reverses)
 	}
 	d := &entries[at]
+	if e.Finding != "" && e.Finding != d.Finding || e.Order != uuid.Nil && e.Order != d.Order ||
+		e.TxHash != (common.Hash{}) && e.TxHash != d.TxHash {
+		return invalid.Field("Entry.Reverses", "is a decision about another Finding, Order or TxHash: leave "+
+			"these empty")
+	}
 	e.Finding, e.Order, e.TxHash = d.Finding, d.Order, d.TxHash
 	if e.Moved == nil {
 		e.Moved = map[string]Amount{}

@@ -56,6 +56,14 @@ func (r *Reconciler) reconcile(ctx context.Context, s span) (*Reconciliation, []
 	if err := wrong.Err(); err != nil {
 		return nil, nil, err
 	}
+	if now := r.config.Now(); s.from.After(now) {
+		return nil, nil, fmt.Errorf("ramp: reconcile: %w: it begins at %s, and it is %s", ErrNotFinal,
+			s.from.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339))
+	}
+	if !s.to.IsZero() && s.to.Before(s.from) {
+		return nil, nil, fmt.Errorf("ramp: reconcile: the period ends at %s, and begins at %s: "+
+			"nothing would be compared", s.to.UTC().Format(time.RFC3339), s.from.UTC().Format(time.RFC3339))
+	}
 	c := newComparison(r, s)
 	books, err := c.run(ctx)
 	if err != nil {

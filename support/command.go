@@ -1,10 +1,13 @@
 package support
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
 	"io"
+
+	"github.com/token-ramp/ramp-go/internal/console"
 )
 
 // Command is a command line for the people who decide about orders; see [NewCommand].
@@ -45,6 +48,24 @@ func NewCommand(name string, flags *flag.FlagSet) (Command, error) {
 		if err := o.made(); err != nil {
 			return err
 		}
+		if err := cmp.Or(console.Texts(flags), rules[name].Check(flags)); err != nil {
+			return err
+		}
 		return run(ctx, call{On: o, Args: args, Out: out})
 	}, nil
+}
+
+// rules are, for each command, which of its flags mean nothing beside others.
+var rules = map[string]console.Rules{
+	"list": {Alone: [][]string{
+		{"player", "session", "address", "from", "older"}, {"player", "session", "address", "to", "older"},
+		{"player", "session", "address", "from", "direction"},
+		{"player", "session", "address", "to", "direction"},
+	}},
+	"finish": {
+		Alone: [][]string{{"fitting", "tx"}, {"fitting", "file"}, {"fitting", "batch"},
+			{"fitting", "settled"}, {"fitting", "against-evidence"}, {"fitting", "without-evidence"},
+			{"file", "tx"}},
+		With: map[string][]string{"from": {"fitting"}, "to": {"fitting"}},
+	},
 }

@@ -18,8 +18,8 @@ func newFinish(flags *flag.FlagSet) action {
 	d := newDecision(flags)
 	evidenceFlags(flags, d)
 	var transaction common.Hash
-	flags.Func("tx", "`hash` of the transaction that the order has ended with; required for one UUID",
-		func(text string) error { return transaction.UnmarshalText([]byte(text)) })
+	console.Hash(flags, &transaction, "tx",
+		"`hash` of the transaction that the order has ended with; required for one UUID")
 	flags.BoolVar(&d.Batch, "batch", false,
 		"although the transaction has ended another order: it settles several, and moved enough for "+
 			"all of them")

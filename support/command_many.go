@@ -14,6 +14,7 @@ import (
 
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/console"
+	"github.com/token-ramp/ramp-go/internal/typed"
 )
 
 // many are the flags of a command that can end many orders with one decision.
@@ -95,9 +96,9 @@ func (m *many) run(ctx context.Context, c call, d *Decision, order endsOne) erro
 // orders returns the UUIDs, each once.
 func (m *many) orders(c call) (ids []uuid.UUID, err error) {
 	add := func(text string) error {
-		id, err := uuid.Parse(text)
+		id, err := typed.ParseUUID(text)
 		if err != nil {
-			return fmt.Errorf("%q is not a UUID: give all its 36 characters", text)
+			return fmt.Errorf("%+q is not a UUID: it %w", text, err)
 		}
 		if !slices.Contains(ids, id) {
 			ids = append(ids, id)

@@ -1,8 +1,10 @@
 package support_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"flag"
 	"os"
 	"path/filepath"
 	"slices"
@@ -238,4 +240,66 @@ func TestACommandThatIsUsedWronglySaysHow(t *testing.T) {
 	assert.EqualError(t, err, "ramp: Config.Books is required with -fitting")
 	_, err = rig.RunCommand(t, poor, "list", "-player", "alice")
 	assert.EqualError(t, err, "ramp: Config.Sessions is required to list the orders of a player")
+}
+
+// refusedPairs are, for each command, the pairs of flags of which one means nothing beside the other, and
+// refusedAlone those that mean nothing without another one. Every other pair means what each flag says alone.
+var (
+	refusedPairs = map[string]string{
+		"list": "address direction, address from, address older, address player, address session, address to, " +
+			"direction from, direction player, direction session, direction to, from older, from player, " +
+			"from session, older player, older session, older to, player session, player to, session to",
+		"finish": "against-evidence fitting, batch fitting, file fitting, file tx, fitting settled, fitting tx, " +
+			"fitting without-evidence",
+		"decide": "finding reverse, reverse tx",
+	}
+	refusedAlone = map[string]string{"finish": "from to", "reconcile": "decimal"}
+)
+
+func TestEveryPairOfFlagsMeansSomething(t *testing.T) {
+	s := rig.NewShop(t)
+	values := map[string]string{"from": "2026-01-01", "to": "2026-02-01", "older": "1h", "direction": "mint",
+		"tx": "0x" + strings.Repeat("1", 64), "reverse": uuid.NewString(), "moved": "gold=1", "format": "totals",
+		"decimal": "comma", "position": filepath.Join(t.TempDir(), "position")}
+	with := map[string]string{"from": "fitting", "to": "fitting", "decimal": "format"}
+	for _, name := range []string{"list", "count", "find", "missing", "restore", "show", "finish", "abandon",
+		"reconcile", "decide", "entries"} {
+		flags := flag.NewFlagSet(name, flag.ContinueOnError)
+		_, one := support.NewCommand(name, flags)
+		_, books := rampbooks.NewCommand(name, flags)
+		require.True(t, one == nil || books == nil)
+		var names []string
+		args := map[string][]string{}
+		flags.VisitAll(func(f *flag.Flag) {
+			names = append(names, f.Name)
+			args[f.Name] = []string{"-" + f.Name}
+			if boolean, ok := f.Value.(interface{ IsBoolFlag() bool }); !ok || !boolean.IsBoolFlag() {
+				args[f.Name] = append(args[f.Name], cmp.Or(values[f.Name], "x"))
+			}
+		})
+		refused := func(flags ...string) bool {
+			var given []string
+			for _, flag := range flags {
+				given = append(given, args[flag]...)
+			}
+			_, err := rig.RunCommand(t, s.Office, name, given...)
+			return err != nil && (strings.Contains(err.Error(), "mean nothing together") ||
+				strings.Contains(err.Error(), "means nothing without"))
+		}
+		pairs, alone := strings.Split(refusedPairs[name], ", "), strings.Fields(refusedAlone[name])
+		for i, a := range names {
+			assert.Equal(t, slices.Contains(alone, a), refused(a), "%s -%s", name, a)
+			for _, b := range names[i+1:] {
+				want := slices.Contains(pairs, a+" "+b) || slices.Contains(alone, a) && with[a] != b ||
+					slices.Contains(alone, b) && with[b] != a
+				assert.Equal(t, want, refused(a, b), "%s -%s -%s", name, a, b)
+			}
+		}
+	}
+	_, err := rig.RunCommand(t, s.Office, "list", "-from", "2026-02-01", "-to", "2026-01-01")
+	assert.ErrorContains(t, err, "-to must be after -from")
+	_, err = rig.RunCommand(t, s.Office, "list", "-address", "\"0x1\"")
+	assert.EqualError(t, err, "-address must not have quotes around it")
+	_, err = rig.RunCommand(t, s.Office, "finish", "-who", "bob\u200b", uuid.NewString())
+	assert.EqualError(t, err, "-who must not have a zero-width space (U+200B)")
 }

@@ -117,3 +117,21 @@ func TestFind(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, printed, second.UUID.String())
 }
+
+// A session may look like a UUID, a transaction or a wallet.
+func TestFindLooksATextUpAsEverythingThatItCanBe(t *testing.T) {
+	s := rig.NewShop(t)
+	other, order := s.Place(t, s.Service.Mint, 2), s.Place(t, s.Service.Mint, 3)
+	wallet := must.Get(s.Store.Order(t.Context(), other.UUID))(t).UserAddress
+	for session, known := range map[string]bool{other.UUID.String(): true, uuid.NewString(): false, wallet: true,
+		"0x00000000000000000000000000000000000070c3": false,
+		"0x" + strings.Repeat("12", 32):              false} {
+		s.Change(order.UUID, func(o *ramp.Order) { o.SessionID = session })
+		found, err := s.Find(t.Context(), session)
+		require.NoError(t, err, session)
+		assert.Contains(t, uuids(found), order.UUID, session)
+		assert.Equal(t, known, len(found) == 2, session)
+	}
+	_, err := s.Find(t.Context(), "0x12…ab")
+	assert.ErrorContains(t, err, "(it must be whole: with …, a page shows a part of it only)")
+}

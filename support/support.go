@@ -113,6 +113,8 @@ func New(c Config) (*Orders, error) {
 	wrong.RequireNotNil(c.Store, "Config.Store")
 	wrong.Require(!slices.Contains(c.Projects, ""), "Config.Projects", "must not have an empty one")
 	wrong.RequireNotNil(c.Books, "Config.Books")
+	wrong.Require(c.Proof != nil || !c.NoEmptyBlocks, "Config.NoEmptyBlocks",
+		"means nothing without Proof, which reads the chain")
 	if c.Proof != nil {
 		network := c.Proof.Config().Network
 		c.Network = cmp.Or(c.Network, network)

@@ -66,8 +66,8 @@ var variable = regexp.MustCompile(`^(\$[A-Z0-9]*_[A-Z0-9_]*|\$\{\w+\}|%[A-Z0-9_]
 var pairs = [][2]string{{`"`, `"`}, {"'", "'"}, {"`", "`"}, {"“", "”"}, {"„", "“"}, {"„", "”"}, {"‘", "’"},
 	{"‚", "‘"}, {"«", "»"}, {"»", "«"}}
 
-// cut says that a page shows a text with fewer characters than it has, or returns "".
-func cut(text string) string {
+// Cut says that a page has shown a text with fewer characters than it has, or returns "".
+func Cut(text string) string {
 	for _, dots := range []string{"…", "...", "⋯", ".."} {
 		if strings.Contains(text, dots) {
 			return fmt.Sprintf("must be whole: with %s, a page shows a part of it only", dots)
@@ -78,7 +78,7 @@ func cut(text string) string {
 
 // Hex says why a text is not 0x and the hex digits of so many bytes, or returns "".
 func Hex(text string, bytes int) string {
-	if problem := cmp.Or(Problem(text), cut(text)); problem != "" {
+	if problem := cmp.Or(Problem(text), Cut(text)); problem != "" {
 		return problem
 	}
 	form := fmt.Sprintf("must be 0x followed by %d hex digits", 2*bytes)
@@ -134,7 +134,7 @@ func ParseHash(text string) (common.Hash, error) {
 
 // ParseUUID parses a UUID, as [ParseAddress] does an address.
 func ParseUUID(text string) (uuid.UUID, error) {
-	if problem := cmp.Or(Problem(text), cut(text)); problem != "" {
+	if problem := cmp.Or(Problem(text), Cut(text)); problem != "" {
 		return uuid.Nil, fmt.Errorf("%s", problem)
 	}
 	id, err := uuid.Parse(text)
