@@ -23,6 +23,8 @@ import (
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/judge"
+	"github.com/token-ramp/ramp-go/internal/transport"
+	"github.com/token-ramp/ramp-go/internal/typed"
 )
 
 // The exit statuses of check.
@@ -183,13 +185,9 @@ func parseCheck(c *call) (*checkFlags, error) {
 		"how long after its approval the last order is reported; 6m outlasts its UUID")
 	c.StringVar(&f.run, "run", "",
 		"try only the cases whose ID, or the inputs whose ID/NAME, matches the regular `expression`")
-	c.Func("skip",
+	skip := c.String("skip", "",
 		"waive the cases whose ID, or the inputs whose ID/NAME, matches the regular `expression`; they "+
-			"are counted", func(text string) error {
-			var err error
-			f.Waive, err = regexp.Compile(text)
-			return err
-		})
+			"are counted")
 	c.IntVar(&f.parallel, "parallel", 0,
 		"`number` of cases to try at the same time (default 4 with -login, 1 with -session)")
 	c.group("Output")
@@ -204,6 +202,15 @@ func parseCheck(c *call) (*checkFlags, error) {
 		"`'Name: value'` to send with every call, for a gateway in front of the server")
 	if _, err := c.parse(0, 0); err != nil {
 		return nil, err
+	}
+	if *skip != "" {
+		var err error
+		if f.Waive, err = regexp.Compile(*skip); err != nil {
+			return nil, misuse{fmt.Errorf("-skip: %w", err)}
+		}
+	}
+	if f.Only == "mint" && c.given["burn-tokens"] {
+		return nil, misuse{errors.New("-burn-tokens means nothing with -only mint")}
 	}
 	if err := f.readTexts(sessions, headers); err != nil {
 		return nil, err
@@ -358,8 +365,6 @@ func (f *checkFlags) judge(ctx context.Context) (*judge.Judge, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case !common.IsHexAddress(f.address):
-		return nil, errors.New("-validator must be the address of the validator key")
 	case f.login != "" && len(f.sessions) > 0:
 		return nil, errors.New("players come from -login or from -session; give one of the two")
 	}
@@ -367,7 +372,12 @@ func (f *checkFlags) judge(ctx context.Context) (*judge.Judge, error) {
 		return nil,
 			errors.New("-url must be an http or https URL with its scheme, such as http://127.0.0.1:8080")
 	}
-	f.Validator = common.HexToAddress(f.address)
+	if f.Validator, err = typed.ParseAddress(f.address); err != nil {
+		return nil, fmt.Errorf("-validator %w", err)
+	}
+	if problem := typed.Address(f.Token); f.Token != "" && problem != "" {
+		return nil, errors.New("-token " + problem)
+	}
 	f.Secrets = []string{f.key}
 	f.Player = judge.Pool(f.sessions...)
 	if f.login != "" {
@@ -486,6 +496,9 @@ func (f *checkFlags) endpoint(name, address string) (*endpoint, error) {
 		return nil,
 			fmt.Errorf("%s, of %s or -url, is not a loopback address, and -allow-remote is not set",
 				at.Hostname(), name)
+	}
+	if _, problem := transport.ParseURL(address, true); problem != "" {
+		return nil, fmt.Errorf("%s %s", name, problem)
 	}
 	header := make(http.Header)
 	if server, err := url.Parse(f.URL); err == nil && at.Host == server.Host {

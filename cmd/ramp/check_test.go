@@ -365,7 +365,7 @@ func TestCheckWritesJSON(t *testing.T) {
 	t.Parallel()
 	status, out := checked(t,
 		flags(newServer(t), "-login", "/login", "-run", "^(assets|mint-succeeds|restart/mint-fails)$",
-			"-json", "-v")...)
+			"-json")...)
 	assert.Equal(t, 1, status)
 	var got struct {
 		Target                         string

@@ -41,7 +41,7 @@ type contact struct {
 
 // firstContact is the command connect.
 func firstContact(ctx context.Context, of *call) (int, error) {
-	c := &contact{call: of, access: os.Getenv("RAMP_ACCESS_TOKEN")}
+	c := &contact{call: of}
 	var keys keyFlags
 	c.group("Required")
 	c.keyFileFlag(&keys, "")
@@ -61,6 +61,9 @@ func firstContact(ctx context.Context, of *call) (int, error) {
 		return 0, err
 	}
 	var err error
+	if c.access, err = environment("RAMP_ACCESS_TOKEN"); err != nil {
+		return 0, err
+	}
 	if c.key, err = keys.text(); err != nil {
 		return 0, err
 	}

@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/crypto"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/typed"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/ramptest/pages"
 )
@@ -32,6 +34,7 @@ type desk struct {
 	public, json, quiet, retry5xx, retry20 bool
 
 	network                ramp.Network        // of the printed lines
+	token                  string              // likewise
 	file                   *ramptest.StateFile // nil without -state
 	printer                *printer
 	out                    *aside // of printer
@@ -133,7 +136,11 @@ func (d *desk) begin(out io.Writer) (service *ramptest.Service, err error) {
 		return nil, err
 	}
 	if d.public {
-		d.Standalone.ControlToken = cmp.Or(os.Getenv("RAMP_CONTROL_TOKEN"), rand.Text())
+		token, err := environment("RAMP_CONTROL_TOKEN")
+		if err != nil {
+			return nil, err
+		}
+		d.Standalone.ControlToken = cmp.Or(token, rand.Text())
 	}
 	d.out = &aside{out: out, gap: "%d events were not printed, because nobody read the output\n"}
 	if d.json {
@@ -208,7 +215,18 @@ func parseEmulate(flags *call) (*desk, error) {
 	if proxied {
 		c.Client = &http.Client{} // whose transport reads the environment
 	}
-	d.network = ramp.Network(cmp.Or(os.Getenv("RAMP_NETWORK"), string(ramp.Testnet)))
+	network, err := environment("RAMP_NETWORK")
+	if err != nil {
+		return nil, err
+	}
+	if d.token, err = environment("RAMP_TOKEN"); err != nil {
+		return nil, err
+	}
+	if proxied && !slices.ContainsFunc([]string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"},
+		func(name string) bool { return os.Getenv(name) != "" }) {
+		return nil, misuse{errors.New("-proxy means nothing without $HTTP_PROXY or $HTTPS_PROXY")}
+	}
+	d.network = ramp.Network(cmp.Or(network, string(ramp.Testnet)))
 	if chainIDs[d.network] == 0 {
 		return nil, misuse{errors.New("RAMP_NETWORK must be testnet or mainnet")}
 	}
@@ -251,10 +269,10 @@ func (d *desk) keys() (err error) {
 			"0x"))
 	}()
 	switch {
-	case d.validator != "" && !common.IsHexAddress(d.validator):
-		return errors.New("-validator must be an address of 20 bytes in hex")
 	case d.validator != "":
-		d.Validator = common.HexToAddress(d.validator)
+		if d.Validator, err = typed.ParseAddress(d.validator); err != nil {
+			return fmt.Errorf("-validator %w", err)
+		}
 		return nil
 	case inHex == "":
 		key, err := crypto.GenerateKey()
@@ -359,7 +377,7 @@ func (p *printer) welcome(d *desk, service *ramptest.Service) {
 	fmt.Fprintf(&text, "\nFor the environment of the game, and of the other commands:\n")
 	fmt.Fprintf(&text, "export RAMP_API_URL=%s RAMP_FRONTEND_URL=%s\n", s.API, s.Front)
 	project := cmp.Or(d.ProjectID, "project-1")
-	token := cmp.Or(os.Getenv("RAMP_TOKEN"), placeholderToken)
+	token := cmp.Or(d.token, placeholderToken)
 	fmt.Fprintf(&text, "export RAMP_PROJECT=%s RAMP_NETWORK=%s RAMP_TOKEN=%s\n", shell(project),
 		d.network, shell(token))
 	if s.ControlToken != "" {

@@ -223,6 +223,14 @@ func TestEmulateDeliversAsOftenAsTheInterfaceListsOrSays(t *testing.T) {
 
 // A company's container has a proxy in its environment, which knows nothing of the game beside it.
 func TestEmulateUsesAProxyOnlyIfAsked(t *testing.T) {
+	for _, name := range []string{"HTTP_PROXY", "http_proxy", "https_proxy"} {
+		t.Setenv(name, "")
+	}
+	for _, proxy := range []string{"", "http://proxy:3128"} {
+		t.Setenv("HTTPS_PROXY", proxy)
+		_, err := parseEmulate(newCall(stdio{}, "emulate", "", []string{"-game", "http://game:8080", "-proxy"}))
+		assert.Equal(t, proxy == "", err != nil, err)
+	}
 	for _, asked := range []bool{false, true} {
 		args := []string{"-game", "http://game:8080", "-proxy=" + strconv.FormatBool(asked)}
 		d := must.Get(parseEmulate(newCall(stdio{}, "emulate", "", args)))(t)

@@ -64,8 +64,14 @@ func readEnvironment(flags *flag.FlagSet) (given map[string]bool, err error) {
 }
 
 // repeating is the value of a flag that may be repeated.
-type repeating struct{ add func(text string) error }
+type repeating struct {
+	add   func(text string) error
+	texts []string
+}
 
-func (r *repeating) Set(text string) error { return r.add(text) }
+func (r *repeating) Set(text string) error {
+	r.texts = append(r.texts, text)
+	return r.add(text)
+}
 
 func (*repeating) String() string { return "" }

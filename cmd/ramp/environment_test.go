@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"regexp"
 	"strings"
 	"sync/atomic"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/ramptest/control"
 )
 
@@ -29,7 +31,7 @@ func TestEveryFlagHasAVariableOfItsOwn(t *testing.T) {
 	variable := regexp.MustCompile(`\[(RAMP_[A-Z0-9_]+)\]`)
 	flags := map[string]map[string]string{} // the usage of each flag, by its variable and name
 	for command, count := range map[string]int{"emulate": 23, "check": 33, "trigger": 17, "orders": 9, "connect": 12,
-		"resend": 3, "advance": 2, "record": 9, "sign": 2, "ready": 3} {
+		"resend": 3, "advance": 2, "record": 9, "sign": 2, "ready": 2} {
 		var flag string
 		found := 0
 		for text := range strings.Lines(ends(t, 0, "help", command)) {
@@ -158,4 +160,19 @@ func TestCommandsGuessWhatWasMeant(t *testing.T) {
 	version := ends(t, 0, "version")
 	require.NotEmpty(t, version)
 	assert.Equal(t, version, ends(t, 0, "--version"))
+}
+
+// Each switch for what the interface leaves open is in the list of open points, or in the page about tests.
+func TestEverySwitchIsInADocument(t *testing.T) {
+	_, group, found := strings.Cut(ends(t, 0, "help", "emulate"), "\nWhat the interface leaves open")
+	require.True(t, found)
+	documents := ""
+	for _, name := range []string{"interface", "testing"} {
+		documents += string(must.Get(os.ReadFile("../../docs/" + name + ".md"))(t))
+	}
+	switches := regexp.MustCompile(`(?m)^  (-[a-z0-9-]+)`).FindAllStringSubmatch(group, -1)
+	assert.Len(t, switches, 8)
+	for _, m := range switches {
+		assert.Regexp(t, "`[^`]*"+m[1]+"[` ]", documents)
+	}
 }

@@ -120,7 +120,9 @@ func (c *call) parse(least, most int) (rest []string, err error) {
 			err = errors.New("there are too many arguments (-wait takes no value; -timeout limits it)")
 		}
 	default:
-		return rest, nil
+		if err = cmp.Or(c.checkMeaning(rest), c.checkTexts(rest)); err == nil {
+			return rest, nil
+		}
 	}
 	return nil, misuse{err}
 }
@@ -155,7 +157,7 @@ func flagError(err error) error {
 
 // repeatedFunc adds a flag that may be repeated, and calls add for each value.
 func (c *call) repeatedFunc(name, usage string, add func(text string) error) {
-	c.Var(&repeating{add}, name, usage+"; may be repeated")
+	c.Var(&repeating{add: add}, name, usage+"; may be repeated")
 }
 
 // repeated adds a flag that may be repeated.

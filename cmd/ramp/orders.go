@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/token-ramp/ramp-go/internal/redact"
+	"github.com/token-ramp/ramp-go/internal/typed"
 	"github.com/token-ramp/ramp-go/ramptest/control"
 )
 
@@ -29,6 +31,7 @@ if the emulator is unreachable, 3 if a listed order is disputed and nothing else
 // orders lists orders, or shows one.
 func orders(ctx context.Context, of *call) (int, error) {
 	c := newCaller(of)
+	c.canPrintJSON()
 	var q control.OrdersQuery
 	c.StringVar(&q.SessionID, "session", "", "list only orders of this session `ID`")
 	c.StringVar(&q.State, "state", "",
@@ -40,6 +43,9 @@ func orders(ctx context.Context, of *call) (int, error) {
 	rest, err := c.parse(0, 1)
 	if err != nil {
 		return 0, err
+	}
+	if problem := typed.Cut(strings.Join(append(rest, q.Before), " ")); problem != "" {
+		return 0, misuse{errors.New("a UUID " + problem)}
 	}
 	if err := c.connect(ctx); err != nil {
 		return 0, err
@@ -165,12 +171,16 @@ nothing was sent, 3 if the order is disputed.
 // resend sends the result of an order again.
 func resend(ctx context.Context, of *call) (int, error) {
 	c := newCaller(of)
+	c.canPrintJSON()
 	outcome := c.String("outcome", "",
 		"first end a pending transaction with this `outcome`: succeeded or failed. If the transaction has "+
 			"ended otherwise, the result contradicts it")
 	rest, err := c.parse(1, 1)
 	if err != nil {
 		return 0, err
+	}
+	if problem := typed.Cut(rest[0]); problem != "" {
+		return 0, misuse{errors.New("the UUID " + problem)}
 	}
 	if err := c.connect(ctx); err != nil {
 		return 0, err
@@ -202,6 +212,7 @@ the emulator is unreachable, 3 if one is disputed.
 // advance advances the emulator's clock.
 func advance(ctx context.Context, of *call) (int, error) {
 	c := newCaller(of)
+	c.canPrintJSON()
 	rest, err := c.parse(1, 1)
 	if err != nil {
 		return 0, err

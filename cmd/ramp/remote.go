@@ -10,13 +10,13 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/token-ramp/ramp-go/internal/reach"
 	"github.com/token-ramp/ramp-go/internal/redact"
+	"github.com/token-ramp/ramp-go/internal/transport"
 	"github.com/token-ramp/ramp-go/ramptest/control"
 )
 
@@ -37,9 +37,11 @@ type caller struct {
 func newCaller(of *call) *caller {
 	c := &caller{call: of}
 	c.StringVar(&c.at, "at", "", "`URL` of the emulator, with ?token=… if it has one (default "+defaultAt+")")
-	c.BoolVar(&c.json, "json", false, "print JSON")
 	return c
 }
+
+// canPrintJSON adds the flag of a command that prints something.
+func (c *caller) canPrintJSON() { c.BoolVar(&c.json, "json", false, "print JSON") }
 
 // canWait adds the flags of a command that can wait for an order.
 func (c *caller) canWait() {
@@ -54,10 +56,12 @@ func (c *caller) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.Client = &control.Client{
-		URL:   address,
-		Token: cmp.Or(token, os.Getenv("RAMP_CONTROL_TOKEN")),
+	if token == "" {
+		if token, err = environment("RAMP_CONTROL_TOKEN"); err != nil {
+			return err
+		}
 	}
+	c.Client = &control.Client{URL: address, Token: token}
 	about, err := c.Describe(ctx)
 	c.still = about.Speed == 0
 	var reported *control.Error
@@ -82,6 +86,9 @@ func emulatorAt(text string) (address, token string, err error) {
 	case strings.Trim(u.Path, "/") != "" || u.User != nil || u.Fragment != "":
 		return "", "",
 			errors.New("-at, or RAMP_API_URL, must be the address of an emulator alone, without a path")
+	}
+	if _, problem := transport.ParseURL(text, true); problem != "" {
+		return "", "", errors.New("-at, or RAMP_API_URL, " + problem)
 	}
 	q := u.Query()
 	token = q.Get("token")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -38,6 +39,18 @@ func sign(_ context.Context, c *call) (int, error) {
 	body, err := io.ReadAll(c.in)
 	if err != nil {
 		return 0, misuse{err}
+	}
+	for _, note := range []struct {
+		is   bool
+		what string
+	}{
+		{bytes.HasPrefix(body, []byte("\ufeff")), "begins with a byte order mark"},
+		{bytes.HasPrefix(body, []byte("\xff\xfe")), "is in UTF-16"},
+		{bytes.HasSuffix(body, []byte("\n")), "ends with a line break"},
+	} {
+		if note.is {
+			fmt.Fprintf(c.errs, "ramp sign: the body %s, which counts\n", note.what)
+		}
 	}
 	fmt.Fprintln(c.out, hmac.Sign(body))
 	return 0, nil

@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/transport"
+	"github.com/token-ramp/ramp-go/internal/typed"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/ramptest/control"
 )
@@ -40,6 +42,7 @@ failed, or -wait timed out, 2 if the emulator is unreachable, 3 if the order is 
 // trigger starts an order.
 func trigger(ctx context.Context, of *call) (int, error) {
 	c := newCaller(of)
+	c.canPrintJSON()
 	c.about += "\nFaults (CALL is validate or result):\n"
 	for _, form := range ramptest.FaultForms() {
 		c.about += fmt.Sprintf("  %-27s %s\n", form[0], form[1])
@@ -79,12 +82,27 @@ func trigger(ctx context.Context, of *call) (int, error) {
 		return 0, err
 	}
 	s.Do, s.Amount = rest[0], json.Number(*amount)
+	if _, wrong := ramp.ParseAmount(*amount); *amount != "" && wrong != nil {
+		return 0, misuse{errors.New("-amount must be a number, such as 1.5")}
+	}
+	if problem := typed.Address(t.Token); t.Token != "" && problem != "" {
+		return 0, misuse{fmt.Errorf("%s %s", c.sourceOf(c.Lookup("token")), problem)}
+	}
+	for name, text := range map[string]string{"uuid": s.UUID, "like": s.Like} {
+		if problem := typed.Cut(text); problem != "" {
+			return 0, misuse{fmt.Errorf("-%s %s", name, problem)}
+		}
+	}
 	if s.Do != "mint" && s.Do != "burn" {
 		return 0, misuse{errors.New("the argument must be mint or burn")}
 	}
 	s.SessionID, s.AccessToken, _ = strings.Cut(session, "=")
 	if s.SessionID != "" {
-		s.AccessToken = cmp.Or(s.AccessToken, os.Getenv("RAMP_ACCESS_TOKEN"))
+		access, err := environment("RAMP_ACCESS_TOKEN")
+		if err != nil {
+			return 0, err
+		}
+		s.AccessToken = cmp.Or(s.AccessToken, access)
 	}
 	if page != "" {
 		host, err := open(&s, page, c.in)
@@ -147,6 +165,15 @@ func open(s *control.StartRequest, page string, in io.Reader) (at string, err er
 		}
 		page = strings.TrimSpace(page)
 	}
+	if problem := typed.Problem(page); problem != "" {
+		return "", errors.New("-page " + problem)
+	}
+	for _, other := range []string{"&amp;", `\u0026`, "^&"} {
+		if strings.Contains(page, other) {
+			return "", fmt.Errorf("-page has %s where its address has &: a page, JSON or a shell writes "+
+				"it so", other)
+		}
+	}
 	address, err := url.Parse(page)
 	if err != nil {
 		return "", errors.New("-page must be the address of an exchange page") // not quoted: it has a token
@@ -169,6 +196,9 @@ func open(s *control.StartRequest, page string, in io.Reader) (at string, err er
 	}
 	if address.Host == "" || address.Path != "/exchange" {
 		return "", errors.New("-page must be a whole address: that of the emulator, followed by /exchange")
+	}
+	if _, problem := transport.ParseURL(page, true); problem != "" {
+		return "", errors.New("-page " + problem)
 	}
 	return address.Scheme + "://" + address.Host, nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/transport"
 )
 
 // Config describes the server to judge. It is the Server of package ramptest/conformance, which says what its
@@ -100,6 +101,7 @@ const reserve = 20
 // complete checks the target, and replaces the zero fields that have a default.
 func (t *settings) complete() error {
 	base, err := url.Parse(t.URL)
+	_, problem := transport.Address(t.URL)
 	amounts, wrong := []int64{t.Amount, t.Tokens, t.BurnTokens}, ""
 	switch {
 	case err != nil, base.Host == "", base.Scheme != "http" && base.Scheme != "https":
@@ -107,6 +109,8 @@ func (t *settings) complete() error {
 			"http://127.0.0.1:8080"
 	case strings.ContainsAny(t.URL, "?#"):
 		wrong = "URL (-url) must have no query and no fragment, because paths are appended to it"
+	case problem != "":
+		wrong = "URL (-url) " + problem
 	case base.User != nil:
 		wrong = "URL (-url) must not contain a user name or a password"
 	case !t.AllowRemote && !IsLoopback(base.Hostname()):
