@@ -520,7 +520,8 @@ type HTTPError struct {
 	RetryAfter time.Duration // the delay that the answer asked for, or 0
 	Excerpt    string        // beginning of a body that is not JSON-RPC, on one line; may quote the call
 
-	inside *RPCError
+	inside   *RPCError
+	encoding string // with which the body is compressed, or ""
 }
 
 // Error returns the status, and the node's error or the excerpt.
@@ -531,6 +532,9 @@ func (e *HTTPError) Error() string {
 	}
 	if e.inside != nil {
 		return text + ": " + e.inside.Error()
+	}
+	if e.encoding != "" {
+		return text + ", compressed as " + e.encoding + ", which was not asked for"
 	}
 	return text + `, not JSON-RPC: "` + e.Excerpt + `"`
 }

@@ -278,15 +278,37 @@ func (i *initializeAnswer) problem(a *transport.Answer, ok bool, secrets *redact
 	case !ok && encoding != "":
 		return "compressed as " + secrets.Line(encoding, redact.MaxExcerpt) + ", which was not asked for"
 	case !ok:
-		return "without the envelope of the interface"
+		return "without the envelope of the interface" + differs(a.Body)
 	case i.uuid != uuid.Nil && i.code != http.StatusOK:
 		return "with a UUID, although code is not 200"
 	case i.code == http.StatusOK && i.uuid == uuid.Nil:
-		return "without a UUID"
+		return "without a UUID in data.uuid"
 	case i.code == http.StatusOK && !succeeded:
 		return "with the envelope of a success"
 	}
 	return ""
+}
+
+// differs says how a JSON object differs from the envelope, or returns "".
+func differs(body []byte) string {
+	var code wire.Unread
+	x := newReader(body, "answer")
+	if x.Kind() != '{' {
+		return ""
+	}
+	x.Members("code", &code)
+	switch {
+	case !x.Whole():
+		return ", because it is not valid JSON"
+	case len(code) == 0:
+		return ", because it has no code"
+	case len(x.Wrong) > 0:
+		return ", because " + x.Wrong[0].Path + " " + x.Wrong[0].Text
+	}
+	if _, err := strconv.Atoi(string(code)); err != nil {
+		return ", because code must be a whole number"
+	}
+	return ", because message or data cannot be read"
 }
 
 func (d *initializeData) read(x *wire.Reader) {

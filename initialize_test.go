@@ -164,16 +164,22 @@ func TestAnAnswerThatIsNoSuccessSaysWhatItIs(t *testing.T) {
 	}{
 		"HTML": {500, "text/html; charset=utf-8", "<html>\n<h1>Internal\tError</h1></html>",
 			"500 with text/html" + notTheEnvelope + ": <html> <h1>Internal Error</h1></html>"},
-		"no content type":         {500, "", "x", "500" + notTheEnvelope + ": x"},
-		"nothing":                 {200, "application/json", "", "200 with application/json" + notTheEnvelope},
-		"a truncated envelope":    {200, "", okAnswer[:40], "200" + notTheEnvelope + ": " + okAnswer[:40]},
-		"null":                    {200, "", "null", "200" + notTheEnvelope + ": null"},
-		"a code of text":          {200, "", `{"code":"200"}`, "200" + notTheEnvelope + `: {"code":"200"}`},
+		"no content type": {500, "", "x", "500" + notTheEnvelope + ": x"},
+		"nothing":         {200, "application/json", "", "200 with application/json" + notTheEnvelope},
+		"a truncated envelope": {200, "", okAnswer[:40], "200" + notTheEnvelope +
+			", because it is not valid JSON: " + okAnswer[:40]},
+		"null": {200, "", "null", "200" + notTheEnvelope + ": null"},
+		"a code of text": {200, "", `{"code":"200"}`, "200" + notTheEnvelope +
+			`, because code must be a whole number: {"code":"200"}`},
+		"a code of 200.5": {200, "", `{"code":200.5}`, "200" + notTheEnvelope +
+			`, because code must be a whole number: {"code":200.5}`},
+		"no code": {200, "", `{"uuid":"` + testUUID + `"}`, "200" + notTheEnvelope +
+			`, because it has no code: {"uuid":"` + testUUID + `"}`},
 		"a code that is a number": {400, "", `{"code":76561198}`, "400, code 76561198"},
 		"data of another type": {200, "", `{"code":200,"message":"OK","data":[1]}`,
-			"200, code 200: OK: [1], without a UUID"},
+			"200, code 200: OK: [1], without a UUID in data.uuid"},
 		"a UUID of zeros": {200, "", `{"code":200,"data":{"uuid":"00000000-0000-0000-0000-000000000000"}}`,
-			`200, code 200: {"uuid":"00000000-0000-0000-0000-000000000000"}, without a UUID`},
+			`200, code 200: {"uuid":"00000000-0000-0000-0000-000000000000"}, without a UUID in data.uuid`},
 		"success under a failure": {500, "", okAnswer,
 			`500, code 200: OK: {"uuid":"` + testUUID + `"}, with the envelope of a success`},
 		"success under code 0": {200, "", `{"code":0,"message":"OK","data":{"uuid":"` + testUUID + `"}}`,

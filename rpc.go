@@ -412,9 +412,15 @@ func (r *RPC) failure(a *transport.Answer, inside *RPCError) error {
 	failure := &HTTPError{Status: a.Status, RetryAfter: a.RetryAfter(r.now()), inside: inside}
 	if inside == nil {
 		failure.Excerpt = r.secrets.Line(string(a.Body[:min(len(a.Body), maxMessage)]), redact.MaxExcerpt)
+		encoding := a.Header.Get("Content-Encoding")
+		if encoding != "" && !strings.EqualFold(encoding, "identity") {
+			failure.encoding = r.secrets.Line(encoding, maxEncoding)
+		}
 	}
 	return r.mark(failure, inside, a)
 }
+
+const maxEncoding = 20 // bytes that are shown
 
 // mark marks the error of an answer, which holds the node's, if it is retryable, such as
 // a rate limit.

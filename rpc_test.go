@@ -915,3 +915,17 @@ func encoded(t testing.TB, selector, kind string, value any) string {
 	packed := must.Get(abi.Arguments{{Type: kinds}}.Pack(value))(t)
 	return selector + hex.EncodeToString(packed)
 }
+
+// A proxy may compress what nobody has asked for.
+func TestACompressedAnswerOfANodeIsNamed(t *testing.T) {
+	for encoding, want := range map[string]string{"br": "compressed as br, which was not asked for",
+		"identity": `not JSON-RPC: "`} {
+		node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", encoding)
+			_, _ = w.Write([]byte("\x1b\x03\x00secret"))
+		}))
+		defer node.Close()
+		_, err := must.Get(ramp.NewRPC(ramp.RPCConfig{URL: node.URL, Retries: -1}))(t).BlockNumber(t.Context())
+		assert.ErrorContains(t, err, want)
+	}
+}

@@ -167,6 +167,14 @@ func NewTerms(c TermsConfig) (*Terms, error) {
 		checkNetwork(&p, "TermsConfig.Network", c.Network)
 	}
 	p.require(len(c.Products) > 0 || c.Any, "TermsConfig.Products")
+	if c.Any && len(c.Decimals) > 0 {
+		p.add("TermsConfig.Decimals", "must be empty with Any, which checks no amounts: check them in Policy")
+	}
+	for _, id := range slices.Sorted(maps.Keys(c.Decimals)) {
+		if c.Decimals[id] < 0 || c.Decimals[id] > 77 {
+			p.add("TermsConfig.Decimals", "must be 0 to 77 for %s", shown(id))
+		}
+	}
 	products := c.Products
 	c.Products, c.Decimals, c.Former = nil, maps.Clone(c.Decimals), slices.Clone(c.Former)
 	t := &Terms{config: c}

@@ -314,13 +314,18 @@ func (h *Handler) validate(ctx context.Context, c *call, accept Transition) erro
 	if err != nil && !errors.Is(err, ErrOrderUnknown) { // an error of the call, not of the store
 		return rejectionOf(err, h.config.RejectStatus)
 	}
-	err = h.update(ctx, c, accept)
+	finished := false // by the rules; an error of Apply can wrap ErrOrderFinished, too
+	err = h.update(ctx, c, func(stored *Order) (step Step, err error) {
+		step, err = accept(stored)
+		finished = errors.Is(err, ErrOrderFinished)
+		return step, err
+	})
 	switch {
 	case err == nil:
 		return nil
 	case c.op.Conflict != nil:
 		return &Rejection{Status: h.config.RejectStatus, Code: CodeOrderConflict, Err: err}
-	case errors.Is(err, ErrOrderFinished):
+	case finished && errors.Is(err, ErrOrderFinished):
 		return &Rejection{Status: h.config.RejectStatus, Code: CodeOrderFinished, Err: err}
 	default:
 		return gameRejection(err, h.config.RejectStatus)

@@ -252,7 +252,7 @@ func TestAnErrorOfApplyThatWrapsAConflict(t *testing.T) {
 			assert.Equal(t, "500", answerTo(game.Result(t, t.Context(), player, reported(order, 0))))
 			refused := mintRequest(t)
 			refused.UUID = uuid.New()
-			_ = game.Validate(t, t.Context(), player, refused)
+			assert.Equal(t, "500", answerTo(game.Validate(t, t.Context(), player, refused)))
 			for _, op := range seen {
 				assert.Nil(t, op.Conflict)
 			}

@@ -143,6 +143,8 @@ func New(c Config) (*Store, error) {
 		p.Require(table != "" && strings.TrimSpace(table) == table, path, "must be the name of a table")
 		p.Require(!strings.HasPrefix(table, "ramp_"), path, "must not be a table of the store")
 	}
+	p.Require(c.TxOptions == nil || !c.TxOptions.ReadOnly, "Config.TxOptions",
+		"must not be read-only: each transaction writes an order")
 	p.Require(c.Retries >= -1, "Config.Retries", "must be at least -1, which means none")
 	if err := p.Err(); err != nil {
 		return nil, err

@@ -346,6 +346,11 @@ func (c *Config) check() error {
 	// the most that 256 bits hold
 	must(0 <= c.Decimals && c.Decimals <= 77, "Decimals", "must be from 0 to 77")
 	must(AuditFail <= c.Audit && c.Audit <= AuditOff, "Audit", "must be AuditFail, AuditReport or AuditOff")
+	must(c.Handler == nil || c.Client == nil, "Client",
+		"means nothing with Config.Handler, which is called directly")
+	must(c.Audit != AuditOff || !c.Closed, "Closed", "means nothing with AuditOff, which keeps no books")
+	must(c.Audit != AuditOff || c.Mailbox == nil, "Mailbox", "means nothing with AuditOff")
+	must(c.Audit != AuditOff || len(c.Regenerating) == 0, "Regenerating", "means nothing with AuditOff")
 	must(!c.Closed || c.isUnitTest(), "Closed",
 		"is for a test: it excludes Standalone.Speed, Standalone.Listener and Standalone.State")
 	const negative, relative = "must not be below 0", "must begin with a slash, and have no fragment"

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
 )
@@ -99,8 +100,9 @@ func (a *api) exchange(r *http.Request) (any, error) {
 	case err != nil:
 		return nil, &failure{http.StatusBadGateway, "initialize failed", err}
 	}
+	seconds := int(time.Until(started.ExpiresAt) / time.Second) // for a phone whose clock is wrong
 	return map[string]any{"url": at, "uuid": started.UUID, "accessToken": page.Token.Reveal(),
-		"expiresAt": started.ExpiresAt.UTC()}, nil
+		"expiresAt": started.ExpiresAt.UTC(), "expiresIn": seconds}, nil
 }
 
 // catalog opens the catalog view for a player who is logged in. It shows assets only.

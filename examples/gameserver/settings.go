@@ -48,7 +48,9 @@ func newSettings(flags *flag.FlagSet) *settings {
 		"`ID` of the project in the console; required unless the service is emulated")
 	flags.Func("former-projects", "`IDs` of projects that the game had before, separated by commas: "+
 		"what was\naccepted for them ends", func(text string) error {
-		s.formerProjects = strings.Split(text, ",")
+		for project := range strings.SplitSeq(text, ",") {
+			s.formerProjects = append(s.formerProjects, strings.TrimSpace(project))
+		}
 		return nil
 	})
 	flags.StringVar((*string)(&s.network), "network", "",
