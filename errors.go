@@ -59,8 +59,9 @@ var (
 	ErrOrderFinished = errors.New("the order is finished")
 
 	// ErrNotFound means that the node answered null: it does not know the block, transaction or
-	// receipt (yet). If it never does, it may be on another network; see [RPCConfig].ChainID. Or it has pruned
-	// or not indexed it, or a reorganization has removed it: ask another node before you call it invented.
+	// receipt (yet). If it never does, it may be on another network; see [RPCConfig].ChainID. Or it has
+	// pruned or not indexed it, or a reorganization has removed it: ask another node before you call it
+	// invented.
 	ErrNotFound = errors.New("the node does not know it (yet)")
 	// ErrAnswerTooLarge means that an answer was not read to its end. Ask for less, such as for the
 	// logs of fewer blocks.

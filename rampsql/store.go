@@ -89,9 +89,9 @@ type Config struct {
 	Apply func(ctx context.Context, tx *sql.Tx, step ramp.Step) error
 
 	// Claims, if set, are those of all databases that sell the same tokens. An order then ends by a
-	// transaction only if it is the first of all of them to claim it. Without Claims, the same transaction can
-	// end one order in each database: somebody with the HMAC key could be paid in each for one burn. Required
-	// if another database sells a token of this one.
+	// transaction only if it is the first of all of them to claim it. Without Claims, the same transaction
+	// can end one order in each database: somebody with the HMAC key could be paid in each for one burn.
+	// Required if another database sells a token of this one.
 	Claims *Claims
 
 	// UntouchedTables names tables that no rollback changes, such as those of MyISAM, and to which Apply

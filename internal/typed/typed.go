@@ -5,7 +5,6 @@ package typed
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -53,14 +52,26 @@ func Problem(text string) string {
 			return "must not have quotes around it"
 		}
 	}
-	if variable.MatchString(text) {
+	if isVariable(text) {
 		return "must not be the name of a variable, which nothing has replaced"
 	}
 	return ""
 }
 
-// variable matches $A_NAME, ${NAME} and %NAME%. An item may well be called $GOLD.
-var variable = regexp.MustCompile(`^(\$[A-Z0-9]*_[A-Z0-9_]*|\$\{\w+\}|%[A-Z0-9_]+%)$`)
+// isVariable reports whether a text is $A_NAME, ${NAME} or %NAME%. An item may well be called $GOLD.
+func isVariable(text string) bool {
+	for _, form := range [][2]string{{"${", "}"}, {"%", "%"}, {"$", ""}} {
+		name, begins := strings.CutPrefix(text, form[0])
+		name, ends := strings.CutSuffix(name, form[1])
+		if begins && ends && name != "" && strings.Trim(strings.ToUpper(name), nameCharacters) == "" {
+			return form[0] == "${" || form[0] == "%" && name == strings.ToUpper(name) ||
+				strings.Contains(name, "_") && name == strings.ToUpper(name)
+		}
+	}
+	return false
+}
+
+const nameCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789"
 
 // pairs are what programs and pages put around a text. A text may also be nothing but a mark.
 var pairs = [][2]string{{`"`, `"`}, {"'", "'"}, {"`", "`"}, {"“", "”"}, {"„", "“"}, {"„", "”"}, {"‘", "’"},
