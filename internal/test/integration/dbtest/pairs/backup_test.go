@@ -6,37 +6,83 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/rampsql"
 )
 
 // backup is a dump of the database, with what the game knew then.
 type backup struct {
-	tables   map[string][][]any
+	dbs      []content
 	accounts map[string]string
 	trades   []trade
+	place    rampsql.Place
+}
+
+// content is what each table of a database has.
+type content map[string]rows
+
+type rows struct {
+	columns []string
+	values  [][]any
 }
 
 var tables = []string{"ramp_orders", "ramp_refusals", "balances", "sessions", "moves"}
 
+// backUp makes a backup, if one will be restored.
 func (w *world) backUp() {
-	b := &backup{tables: map[string][][]any{}, accounts: maps.Clone(w.game.accounts),
-		trades: slices.Clone(w.game.trades)}
+	if w.restores {
+		w.backups = append(w.backups, w.dump())
+	}
+}
+
+func (w *world) dump() *backup {
+	b := &backup{accounts: maps.Clone(w.game.accounts), trades: slices.Clone(w.game.trades), place: w.game.place}
+	for _, db := range w.dbs {
+		b.dbs = append(b.dbs, w.dumpOf(db))
+	}
+	return b
+}
+
+func (w *world) dumpOf(db *sql.DB) content {
+	c := content{}
 	for _, table := range tables {
-		rows, err := w.db.Query("SELECT * FROM " + table)
+		found, err := db.Query("SELECT * FROM " + table)
 		w.check(err)
-		columns, err := rows.Columns()
+		columns, err := found.Columns()
 		w.check(err)
-		for rows.Next() {
+		r := rows{columns: columns}
+		for found.Next() {
 			row, to := make([]any, len(columns)), make([]any, len(columns))
 			for i := range row {
 				to[i] = &row[i]
 			}
-			w.check(rows.Scan(to...))
-			b.tables[table] = append(b.tables[table], row)
+			w.check(found.Scan(to...))
+			r.values = append(r.values, row)
 		}
-		w.check(rows.Err())
-		rows.Close()
+		w.check(found.Err())
+		w.check(found.Close())
+		c[table] = r
 	}
-	w.backups = append(w.backups, b)
+	return c
+}
+
+// fill replaces all rows of a database.
+func (w *world) fill(db *sql.DB, c content) {
+	tx, err := db.Begin()
+	w.check(err)
+	for _, table := range tables {
+		_, err := tx.Exec("DELETE FROM " + table)
+		w.check(err)
+		r := c[table]
+		for _, row := range r.values {
+			insert := "INSERT INTO " + table + " (" + strings.Join(r.columns, ", ") + ") VALUES (?" +
+				strings.Repeat(", ?", len(r.columns)-1) + ")"
+			_, err := tx.Exec(w.data.bind(insert), row...)
+			w.check(err)
+		}
+	}
+	w.check(tx.Commit())
 }
 
 // restore stops the servers, which ends the calls that are in progress, brings back a backup, and does what
@@ -46,17 +92,15 @@ func (w *world) restore(b *backup) {
 	<-w.taking
 	w.sleep(time.Second)
 	w.taking <- true
-	tx, err := w.db.Begin()
-	w.check(err)
-	for _, table := range tables {
-		w.write(tx, "DELETE FROM "+table)
-		for _, row := range b.tables[table] {
-			w.write(tx, "INSERT INTO "+table+" VALUES (?"+strings.Repeat(", ?", len(row)-1)+")", row...)
+	for i, db := range w.dbs {
+		var c content // of a database that was not there yet
+		if i < len(b.dbs) {
+			c = b.dbs[i]
 		}
+		w.fill(db, c)
 	}
-	w.check(tx.Commit())
 	<-w.taking
-	w.game.accounts, w.game.trades = maps.Clone(b.accounts), slices.Clone(b.trades)
+	w.game.accounts, w.game.trades, w.game.place = maps.Clone(b.accounts), slices.Clone(b.trades), b.place
 	if session := w.game.session["alice"]; session != "" && w.game.accounts[session] == "" {
 		w.game.session["alice"] = "" // who logs in with it again is known again
 		w.renames()
@@ -65,23 +109,18 @@ func (w *world) restore(b *backup) {
 	w.repair()
 }
 
-func (w *world) write(tx *sql.Tx, query string, args ...any) {
-	_, err := tx.Exec(w.data.bind(query), args...)
-	w.check(err)
-}
-
 // repair stores again what the logs have. If a player has too little now for what a mint had taken, the game lends
 // it. What is not restored for another reason is tried again later.
 func (w *world) repair() {
 	for range 3 {
 		lost, err := w.desk().Lost(ctx, strings.NewReader(w.log.String()))
-		if err != nil {
+		if err != nil && !w.store.down {
 			w.fault("unread log", "", 0, "%v", err)
 		}
 		_, err = w.desk().Restore(ctx, lost, who)
 		for _, l := range lost {
 			o := w.of(l.UUID)
-			o.decided = true
+			o.decided = o.decided || w.stored(o).state != string(ramp.OrderAccepted)
 			w.tell("  missing: %s of %s, it %s: %v", o.direction(), o.player, l.State, l.Effects)
 			if err != nil && strings.Contains(err.Error(), "INVALID_BALANCE") {
 				w.trade("", w.game.accounts[o.session], o.gold)
@@ -100,9 +139,11 @@ func (w *world) resend() {
 		if o.closed {
 			return
 		}
-		w.repeatValidate(o)
+		w.again = func() { w.repeatValidate(o) }
+		w.again()
 		if w.chain.has(o.tx) {
-			w.repeatResult(o)
+			w.again = func() { w.repeatResult(o) }
+			w.again()
 		}
 	})
 }

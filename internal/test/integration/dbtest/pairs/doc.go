@@ -5,6 +5,8 @@
 //
 //	go test ./pairs                                   each event alone, and the pairs of the core
 //	PAIRS_ALL=1 go test -v -timeout 8h ./pairs        all pairs, triples, and the planted faults
+//	PAIRS_ALL=1 PAIRS_PART=3/20 go test -v ./pairs    a part of these pairs and triples
+//	PAIRS_WITH='…' go test -v -run TestPairs ./pairs  only the pairs with this event, or with "one | another"
 //	PAIRS='…' go test -v -run TestOne ./pairs         one scene, as a failure names it
 //	PAIRS_PLANT='…' go test -v -run TestPlants ./pairs  one planted fault
 //

@@ -1,6 +1,12 @@
 package pairs
 
-import "time"
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
 
 // event is something ordinary. It happens between two calls, or within one.
 type event struct {
@@ -16,7 +22,10 @@ func pending(o *order) bool                    { return o.asked > 0 && o.tx == n
 func (w *world) sent(o *order) bool            { return o.told > 0 }
 func (w *world) has(is func(*order) bool) bool { return w.any(is) != nil }
 
-const day = 24 * time.Hour
+const (
+	day   = 24 * time.Hour
+	grace = 5 * time.Minute // for which a former price counts
+)
 
 var events = []event{
 	// The service.
@@ -45,14 +54,19 @@ var events = []event{
 	{"bob's mint is in her transaction", (*world).bundles, func(w *world) bool { return w.has(minting) }, 62},
 	{"alice has a new session", (*world).renames, nil, 0},
 	{"the accounts of alice and bob merge", (*world).merges, nil, 0},
+	{"alice moves to another database", (*world).movesAway, (*world).oneDatabase, 0},
 	{"alice gives gold away", func(w *world) { w.trade("alice", "bob", 100) }, nil, 0},
 	{"alice spends all", func(w *world) { w.trade("alice", "", w.gold("alice")) }, nil, 0},
 	{"alice is banned", func(w *world) { w.game.banned = true }, nil, 0},
 
 	// The game.
-	{"the price goes up", func(w *world) { w.reprice(200, 200, w.servers...) }, nil, 0},
-	{"the price goes down", func(w *world) { w.reprice(50, 50, w.servers...) }, nil, 0},
-	{"a sale", func(w *world) { w.reprice(50, 100, w.servers...) }, nil, 0},
+	{"the price goes up", func(w *world) { w.reprice(200, 200, grace, w.servers...) }, nil, 0},
+	{"the price goes down", func(w *world) { w.reprice(50, 50, grace, w.servers...) }, nil, 0},
+	{"a sale", func(w *world) { w.reprice(50, 100, grace, w.servers...) }, nil, 0},
+	{"mints and burns have two prices", func(w *world) { w.reprice(120, 80, grace, w.servers...) }, nil, 0},
+	{"a canary has another price", (*world).tries, func(w *world) bool { return !w.game.canary }, 0},
+	{"the canary is rolled back", (*world).rollsBack, func(w *world) bool { return w.game.canary }, 92},
+	{"the project moves", (*world).movesProject, nil, 0},
 	{"a KYC ends", func(w *world) { w.game.rule = true }, nil, 0},
 	{"the shop closes", func(w *world) { w.game.closed = true }, nil, 0},
 	{"the shop opens", func(w *world) { w.game.closed = false }, func(w *world) bool { return w.game.closed }, 92},
@@ -72,6 +86,8 @@ var events = []event{
 		func(w *world) { w.errs("the hash of her other order") }, asking, 16},
 	{"a person abandons", func(w *world) { w.errs("abandons") }, asking, 16},
 	{"a person abandons after 14 hours", func(w *world) { w.pass(14 * time.Hour); w.errs("abandons") }, asking, 16},
+	{"a scheduler finishes what fits after 14 hours",
+		func(w *world) { w.pass(14 * time.Hour); w.finishFitting() }, nil, 0},
 	{"old mints are pruned", func(w *world) { w.pass(8 * day); w.prune() }, nil, 0},
 	{"alice is erased", func(w *world) { w.pass(8 * day); w.erase() }, nil, 0},
 	{"a month is closed", (*world).close, nil, 0},
@@ -106,12 +122,29 @@ var events = []event{
 	{"a deadlock", func(w *world) { w.game.aborts = true }, nil, 0},
 	{"a refusal is not stored", func(w *world) { w.store.forgot = true }, nil, 0},
 
+	{"the database is down", func(w *world) { w.store.down = true }, nil, 0},
+	{"the database is back", func(w *world) { w.store.down = false },
+		func(w *world) bool { return w.store.down }, 92},
+	{"the tables are migrated", (*world).migrates, nil, 0},
+
 	// Clocks.
 	{"the clock of the servers is ahead", func(w *world) { w.game.clock = 10 * time.Minute }, nil, 0},
 	{"the clock of the servers is far ahead",
 		func(w *world) { w.game.clock, w.books.blames = 3*time.Hour, true }, nil, 0},
 	{"the clock of the servers is behind", func(w *world) { w.game.clock = -10 * time.Minute }, nil, 0},
 	{"midnight", func(w *world) { w.pass(w.now().Truncate(day).Add(day + time.Minute).Sub(w.now())) }, nil, 0},
+}
+
+// switches are the events that change nothing before the next call, or the next question to the node. So they could as
+// well happen after a step in which there is none.
+var switches = []string{
+	"loses an answer", "reaches the other server", "signs with the former key", "sends another Content-Type",
+	"copies the logs in another order", "copies the logs too early", "alice is banned", "a KYC ends", "the shop closes",
+	"the shop opens", "Apply is slow", "Apply panics", "Apply fails", "a purse is full", "the purse has room",
+	"the node is down", "the node lags", "the node cuts its lists", "the node forgets", "the node recovers",
+	"the answer of a COMMIT is lost", "a write fails", "a deadlock", "a refusal is not stored",
+	"the database is down", "the database is back",
+	"the clock of the servers is ahead", "the clock of the servers is far ahead", "the clock of the servers is behind",
 }
 
 // core are the events of which every pair is played before each change lands.
@@ -197,8 +230,7 @@ func (w *world) merges() {
 	}
 	w.game.accounts["bob"] = "alice"
 	w.exec("UPDATE sessions SET player = ? WHERE player = ?", "alice", "bob")
-	w.exec("UPDATE balances SET gold = gold + (SELECT gold FROM balances WHERE player = ?) WHERE player = ?",
-		"bob", "alice")
+	w.exec("UPDATE balances SET gold = gold + ? WHERE player = ?", w.gold("bob"), "alice")
 	w.exec("UPDATE balances SET gold = 0 WHERE player = ?", "bob")
 	for i := range w.game.trades {
 		for _, who := range []*string{&w.game.trades[i].from, &w.game.trades[i].to} {
@@ -206,6 +238,29 @@ func (w *world) merges() {
 				*who = "alice"
 			}
 		}
+	}
+}
+
+// movesProject: from now on the game has another project, and ends what it has begun for the former one, as
+// docs/many-games.md says.
+func (w *world) movesProject() {
+	w.game.projects = slices.Concat([]string{fmt.Sprintf("p%d", len(w.game.projects))}, w.game.projects)
+	w.store.open()
+	w.deploy()
+}
+
+// migrates: the tables have the columns and indexes of the release after this one.
+func (w *world) migrates() {
+	if w.migrated {
+		return
+	}
+	w.migrated = true
+	files, err := filepath.Glob("../../../../../testdata/next/" + string(w.data.dialect) + "-*.sql")
+	w.check(err)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		w.check(err)
+		w.exec(string(text))
 	}
 }
 

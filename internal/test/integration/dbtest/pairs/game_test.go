@@ -20,15 +20,16 @@ import (
 // game is what the studio has set, and what its servers do wrong.
 type game struct {
 	price        price
-	formers      []price
 	key, former  string
-	project      string
-	rule, closed bool // players need a KYC that has ended; the shop is closed
-	banned       bool // alice
-	full         bool // no purse takes anything more
+	projects     []string // the one of now, and those of before
+	canary       bool     // one server has another price
+	rule, closed bool     // players need a KYC that has ended; the shop is closed
+	banned       bool     // alice
+	full         bool     // no purse takes anything more
 	clock        time.Duration
 
 	accounts map[string]string // the player of each session
+	place    rampsql.Place     // of alice
 	session  map[string]string // the session of a player's new pages, if it is not their name
 	trades   []trade           // what players do besides
 
@@ -53,6 +54,8 @@ const startGold = 1000
 type server struct {
 	handler *ramp.Handler
 	terms   *ramp.Terms
+	price   price
+	formers []price
 }
 
 func item(n int64) []ramp.Item {
@@ -66,16 +69,18 @@ func (w *world) product() ramp.Product {
 
 // newServer starts a process, with what is set now.
 func (w *world) newServer() *server {
-	terms := must.Get(ramp.NewTerms(ramp.TermsConfig{ProjectID: w.game.project, Network: ramp.Testnet,
+	terms := must.Get(ramp.NewTerms(ramp.TermsConfig{ProjectID: w.game.projects[0],
+		Former: w.game.projects[1:], Network: ramp.Testnet,
 		Products: []ramp.Product{w.product()}}))(w.t)
 	key := must.Get(ramp.TextKey(w.game.key))(w.t)
 	if w.game.former != "" {
 		key = key.WithPrevious(must.Get(ramp.TextKey(w.game.former))(w.t))
 	}
-	return &server{terms: terms, handler: must.Get(ramp.NewHandler(ramp.HandlerConfig{Players: w, Store: w.store,
+	handler := must.Get(ramp.NewHandler(ramp.HandlerConfig{Players: w, Store: w.store,
 		Terms: terms, Key: key, Wallet: w.wallet, Policy: w.policy, Confirm: w.proof(), Signer: w.signer,
 		Logger: slog.New(slog.NewJSONHandler(w.log, nil)), OnConflict: w.conflict,
-		Now: func() time.Time { return w.now().Add(w.game.clock) }}))(w.t)}
+		Now: func() time.Time { return w.now().Add(w.game.clock) }}))(w.t)
+	return &server{handler: handler, terms: terms, price: w.game.price}
 }
 
 // deploy replaces all processes. The new ones do not know a former price.
@@ -83,32 +88,57 @@ func (w *world) deploy() {
 	for i := range w.servers {
 		w.servers[i] = w.newServer()
 	}
-	w.game.formers = nil
+	w.game.canary = false
 }
 
-// reprice changes the price, at both servers or, in a canary, at one. If the terms refuse it, as they must if a burn
+// reprice changes the price at all servers or, in a canary, at one. If the terms refuse it, as they must if a burn
 // pays more than a mint costs, the studio keeps the former price.
-func (w *world) reprice(mint, burn int64, servers ...*server) {
+func (w *world) reprice(mint, burn int64, grace time.Duration, servers ...*server) {
 	former := w.game.price
 	w.game.price = price{mint: mint, burn: burn}
 	for _, s := range servers {
-		if err := s.terms.Replace([]ramp.Product{w.product()}, 0); err != nil {
+		if err := s.terms.Replace([]ramp.Product{w.product()}, grace); err != nil {
 			w.game.price = former
 			w.tell("  refused: %v", err)
 			return
 		}
 	}
-	former.until = w.now().Add(5 * time.Minute)
-	w.game.formers = append(w.game.formers, former)
-	w.books.sold[len(w.books.sold)-1].To = former.until
+	former.until = w.now().Add(grace)
+	for _, s := range servers {
+		own := s.price
+		own.until = former.until
+		s.price, s.formers = w.game.price, append(s.formers, own)
+	}
+	w.sells(former.until)
+}
+
+// sells notes for the books what is sold from now on, and until when the former price counts.
+func (w *world) sells(until time.Time) {
+	w.books.sold[len(w.books.sold)-1].To = until
 	w.books.sold = append(w.books.sold, rampbooks.Offer{Product: w.product(), From: w.now()})
 }
 
+// tries: one of two servers has a higher price, as docs/operations.md says, for as long as its deployment may take.
+func (w *world) tries() {
+	w.reprice(200, 200, 90*day, w.servers[0])
+	w.game.canary = true
+}
+
+// rollsBack: that server has the former price again.
+func (w *world) rollsBack() {
+	w.game.price, w.game.canary = w.servers[1].price, false
+	w.servers[0] = w.newServer()
+	w.sells(w.now().Add(day)) // a page of the other price may be open, and what was accepted for it ends
+}
+
+// here is the server that the service and the player reach.
+func (w *world) here() *server { return w.servers[w.service.server] }
+
 // costs is what a mint costs now, and pays is what a burn pays. While a former price counts, it is the one that is
 // worse for the player.
-func (w *world) costs() int64 {
-	n := w.game.price.mint
-	for _, p := range w.game.formers {
+func (w *world) costs(s *server) int64 {
+	n := s.price.mint
+	for _, p := range s.formers {
 		if w.now().Before(p.until) {
 			n = max(n, p.mint)
 		}
@@ -116,9 +146,9 @@ func (w *world) costs() int64 {
 	return n
 }
 
-func (w *world) pays() int64 {
-	n := w.game.price.burn
-	for _, p := range w.game.formers {
+func (w *world) pays(s *server) int64 {
+	n := s.price.burn
+	for _, p := range s.formers {
 		if w.now().Before(p.until) {
 			n = min(n, p.burn)
 		}
@@ -205,8 +235,15 @@ func (w *world) apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 		if err != nil {
 			return err
 		}
-		if changed, _ := done.RowsAffected(); changed == 0 {
+		if changed, _ := done.RowsAffected(); changed == 0 && n < 0 {
 			return ramp.Reject("INVALID_BALANCE")
+		} else if changed == 0 { // the player has moved to another database
+			_, err := tx.ExecContext(ctx,
+				"INSERT INTO balances (player, gold) SELECT player, ? FROM sessions WHERE session = ?",
+				n, step.Order.SessionID)
+			if err != nil {
+				return err
+			}
 		}
 		if _, err := tx.ExecContext(ctx, w.data.bind("INSERT INTO moves (uuid, gold) VALUES (?, ?)"),
 			step.Order.UUID.String(), n); err != nil {
@@ -217,25 +254,13 @@ func (w *world) apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 }
 
 // gold is what the game says that a player has.
-func (w *world) gold(player string) (n int64) {
-	w.check(w.db.QueryRow(w.data.bind("SELECT gold FROM balances WHERE player = ?"), player).Scan(&n))
-	return n
+func (w *world) gold(player string) int64 {
+	return w.sum("SELECT coalesce(sum(gold), 0) FROM balances WHERE player = ?", player)
 }
 
 // moved is what the game has moved for an order.
-func (w *world) moved(id uuid.UUID) (n int64) {
-	w.check(w.db.QueryRow(w.data.bind("SELECT coalesce(sum(gold), 0) FROM moves WHERE uuid = ?"), id.String()).Scan(&n))
-	return n
-}
-
-// exec writes to the game's own tables.
-func (w *world) exec(query string, args ...any) (changed int64) {
-	w.taking <- true
-	defer func() { <-w.taking }()
-	done, err := w.db.Exec(w.data.bind(query), args...)
-	w.check(err)
-	changed, _ = done.RowsAffected()
-	return changed
+func (w *world) moved(id uuid.UUID) int64 {
+	return w.sum("SELECT coalesce(sum(gold), 0) FROM moves WHERE uuid = ?", id.String())
 }
 
 // trade moves gold in the game, if the one who gives it has it.
@@ -250,35 +275,59 @@ func (w *world) trade(from, to string, gold int64) {
 
 // store is that of the product, on a database that has faults.
 type store struct {
-	*rampsql.Store
+	orders
+	shards               []*rampsql.Store // of each database
 	w                    *world
+	down                 bool
 	fails, loses, forgot bool // the next write, the answer of the next COMMIT, the next refusal
 }
 
 func newStore(w *world) *store {
-	return &store{w: w, Store: must.Get(rampsql.New(rampsql.Config{DB: w.db, Dialect: w.data.dialect, Apply: w.apply,
-		Projects: []string{w.game.project}, Network: ramp.Testnet,
-		Logger: slog.New(slog.NewJSONHandler(w.log, nil))}))(w.t)}
+	s := &store{w: w}
+	s.open()
+	return s
+}
+
+// gone reports whether the database is down, which excuses what fails.
+func (s *store) gone() bool {
+	s.w.service.excused = s.w.service.excused || s.down
+	return s.down
+}
+
+func (s *store) Order(ctx context.Context, id uuid.UUID) (ramp.Order, error) {
+	if s.gone() {
+		return ramp.Order{}, errFault
+	}
+	return s.orders.Order(ctx, id)
+}
+
+func (s *store) Waiting(
+	ctx context.Context, d ramp.Direction, before time.Time, page ramp.OrderPage,
+) ([]ramp.Order, error) {
+	if s.gone() {
+		return nil, errFault
+	}
+	return s.orders.Waiting(ctx, d, before, page)
 }
 
 func (s *store) Refused(ctx context.Context, id uuid.UUID, reason string) error {
 	s.w.taking <- true
 	defer func() { <-s.w.taking }()
-	if s.forgot {
+	if s.forgot || s.gone() {
 		s.forgot = false
 		return errFault
 	}
-	return s.Store.Refused(ctx, id, reason)
+	return s.orders.Refused(ctx, id, reason)
 }
 
 func (s *store) Update(ctx context.Context, id uuid.UUID, next ramp.Transition) (ramp.Step, error) {
 	s.w.taking <- true
 	defer func() { <-s.w.taking }()
-	if s.fails {
+	if s.fails || s.gone() {
 		s.fails, s.w.service.excused = false, true
 		return ramp.Step{}, errFault
 	}
-	step, err := s.Store.Update(ctx, id, next)
+	step, err := s.orders.Update(ctx, id, next)
 	if s.loses && err == nil && step.New {
 		s.loses, s.w.service.excused = false, true
 		return ramp.Step{}, errFault
@@ -286,14 +335,11 @@ func (s *store) Update(ctx context.Context, id uuid.UUID, next ramp.Transition) 
 	return step, err
 }
 
-func (s *store) DeleteFinished(ctx context.Context, d ramp.Direction, before time.Time) (int, error) {
-	s.w.taking <- true
-	defer func() { <-s.w.taking }()
-	return s.Store.DeleteFinished(ctx, d, before)
-}
-
 func (s *store) EraseSession(ctx context.Context, session string, before time.Time) (int, error) {
 	s.w.taking <- true
 	defer func() { <-s.w.taking }()
-	return s.Store.EraseSession(ctx, session, before)
+	if s.gone() {
+		return 0, errFault
+	}
+	return s.orders.EraseSession(ctx, session, before)
 }

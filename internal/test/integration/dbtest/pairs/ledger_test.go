@@ -1,6 +1,8 @@
 package pairs
 
 import (
+	"database/sql"
+	"errors"
 	"slices"
 	"time"
 
@@ -39,17 +41,17 @@ func (w *world) excuse(o *order) string {
 	switch g := &w.game; {
 	case g.banned && o.player == "alice":
 		return "she is banned"
-	case g.project != o.project:
-		return "another project"
 	case w.service.key != g.key && w.service.key != g.former:
 		return "an old key"
-	case o.decided || w.pruned || w.erased:
-		return "a person may have ended it"
-	case o.signed && !w.restored:
+	case o.decided, o.gone:
+		return "a person has ended it, or it is gone"
+	case o.signed && (!w.restored || w.stored(o).state != ""):
 		return ""
 	case o.asked > 1 && !o.signed: // its first answer was lost, or it was declined
 		return "it may have been declined"
-	case o.burn && o.gold != w.pays(), !o.burn && o.gold != w.costs():
+	case g.projects[0] != o.project:
+		return "another project"
+	case o.burn && o.gold != w.pays(w.here()), !o.burn && o.gold != w.costs(w.here()):
 		return "another price"
 	default:
 		return w.rule(o)
@@ -87,11 +89,13 @@ func (w *world) paid(o *order) {
 	if o.asked > 1 {
 		return
 	}
-	if gain := w.pays() - o.gold; !o.burn && gain > 0 {
-		w.fault("pump", o.player, gain, "a mint for %d was signed while a burn pays %d", o.gold, w.pays())
-	}
-	if gain := o.gold - w.costs(); o.burn && gain > 0 {
-		w.fault("pump", o.player, gain, "a burn for %d was signed while a mint costs %d", o.gold, w.costs())
+	for _, s := range w.servers {
+		if gain := w.pays(s) - o.gold; !o.burn && gain > 0 {
+			w.fault("pump", o.player, gain, "a mint for %d was signed while a burn pays %d", o.gold, w.pays(s))
+		}
+		if gain := o.gold - w.costs(s); o.burn && gain > 0 {
+			w.fault("pump", o.player, gain, "a burn for %d was signed while a mint costs %d", o.gold, w.costs(s))
+		}
 	}
 }
 
@@ -116,7 +120,9 @@ func (w *world) settle() {
 		if w.restored {
 			w.repair()
 		}
-		w.obeys(heard)
+		if waited := w.obeys(heard); waited == 0 && !w.restored {
+			break
+		}
 		w.pass(time.Hour)
 	}
 	w.pass(14 * time.Hour)
@@ -141,8 +147,20 @@ func (w *world) heal() {
 	w.service.out, w.service.deaf, w.service.copies, w.service.form = false, false, "", ""
 	w.game.full, w.game.closed, w.game.clock = false, false, 0
 	w.game.slow, w.game.panics, w.game.aborts, w.game.breaks = false, false, false, false
-	w.store.fails, w.store.loses, w.store.forgot = false, false, false
+	w.store.down, w.store.fails, w.store.loses, w.store.forgot = false, false, false, false
 	clear(w.inside)
+}
+
+// stored is what the table has of an order; its state is empty if it has none.
+func (w *world) stored(o *order) (s struct{ state, session string }) {
+	for _, db := range w.dbs {
+		err := db.QueryRow(w.data.bind("SELECT state, session_id FROM ramp_orders WHERE uuid = ?"), o.id.String()).
+			Scan(&s.state, &s.session)
+		if !errors.Is(err, sql.ErrNoRows) {
+			w.check(err)
+		}
+	}
+	return s
 }
 
 func (w *world) balance(wrong func(player string, has, must int64)) {
@@ -183,9 +201,8 @@ func (w *world) totals() {
 	right := len(w.faults) == 0
 	w.close()
 	if !w.restored && w.books.closed.After(w.now().Add(-time.Hour)) {
-		var n int
-		w.check(w.db.QueryRow("SELECT count(*) FROM ramp_orders WHERE state <> 'accepted'").Scan(&n))
-		if !w.pruned && n != w.books.ended {
+		n := int(w.sum("SELECT count(*) FROM ramp_orders WHERE state <> 'accepted'")) + w.deleted
+		if n != w.books.ended {
 			w.fault("totals", "", int64(w.books.ended-n), "%d orders have ended, and the periods count %d",
 				n, w.books.ended)
 		}
@@ -199,7 +216,8 @@ func (w *world) totals() {
 		return
 	}
 	for _, f := range all.Findings {
-		if !w.pruned && !w.erased && !w.books.blames {
+		if ofGone := func(o *order) bool { return o.gone && fits(&f, o) }; !slices.ContainsFunc(w.orders, ofGone) &&
+			!w.books.blames {
 			w.fault("stays", "", 0, "%s: %s", f.Kind, f.Detail)
 		}
 	}

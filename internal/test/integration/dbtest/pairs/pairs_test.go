@@ -13,17 +13,23 @@ import (
 	"time"
 
 	"github.com/token-ramp/ramp-go/internal/test/racedetector"
+	"github.com/token-ramp/ramp-go/rampsql"
 )
 
-// stage is where scenes are played: in bubbles of testing/synctest, on SQLite.
-type stage struct {
-	dir  string
-	seed *seed
-}
+// stage is where scenes are played, in bubbles of testing/synctest: several at once, each with a seed of its own.
+type stage struct{ seeds chan *seed }
 
-func newStage(t *testing.T) *stage {
-	s := &stage{dir: t.TempDir()}
-	synctest.Test(t, func(t *testing.T) { s.seed = plant(t, s.dir) })
+// newStage makes a stage on SQLite.
+func newStage(t *testing.T) *stage { return newStageOn(t, sqlite) }
+
+func newStageOn(t *testing.T, data func(*testing.T) database) *stage {
+	keepMemory()
+	n := runtime.GOMAXPROCS(0) + 2
+	s := &stage{make(chan *seed, n)}
+	for range n {
+		of := data(t)
+		synctest.Test(t, func(t *testing.T) { s.seeds <- plant(t, of) })
+	}
 	return s
 }
 
@@ -37,10 +43,11 @@ type job struct {
 // play plays a scene in a bubble.
 func (s *stage) play(t *testing.T, j job) *played {
 	p := &played{scene: j.scene, list: j.list, name: j.scene.nameOf(j.gap, j.list)}
+	seed := <-s.seeds
+	defer func() { s.seeds <- seed }()
 	synctest.Test(t, func(t *testing.T) {
-		db, remove := copyFile(t, s.dir, s.seed.file)
-		defer remove()
-		w := s.seed.grow(t, db)
+		w := seed.grow(t)
+		defer w.end()
 		w.gap = j.gap
 		p.meant = w.play(j.scene, j.list)
 		if !p.meant {
@@ -65,7 +72,7 @@ func (s *stage) all(t *testing.T, jobs []job) []*played {
 	t.Run("all", func(t *testing.T) {
 		var mu sync.Mutex
 		next := 0
-		for worker := range runtime.GOMAXPROCS(0) + 2 {
+		for worker := range cap(s.seeds) {
 			t.Run(fmt.Sprint(worker), func(t *testing.T) {
 				t.Parallel()
 				for {
@@ -103,7 +110,16 @@ func alone(among []event, x extent) (jobs []job) {
 	return jobs
 }
 
-// inOrder are all scenes with n events, in each order of them.
+// chosen reports whether an event is one of those that PAIRS_WITH names, separated by " | ", if it names any. Who adds
+// events plays only their pairs.
+func chosen(list []placed) bool {
+	names := os.Getenv("PAIRS_WITH")
+	return names == "" || slices.ContainsFunc(list, func(p placed) bool {
+		return slices.Contains(strings.Split(names, " | "), p.name)
+	})
+}
+
+// inOrder are all scenes with n events, in each order of them, but those that are the same as another.
 func inOrder(among []event, n int, x extent) (jobs []job) {
 	for i := range scenes {
 		s := &scenes[i]
@@ -111,7 +127,9 @@ func inOrder(among []event, n int, x extent) (jobs []job) {
 		var add func(list []placed, from int)
 		add = func(list []placed, from int) {
 			if len(list) == n {
-				jobs = append(jobs, job{s, spacings[0], slices.Clone(list)})
+				if !s.later(list) && chosen(list) {
+					jobs = append(jobs, job{s, spacings[0], slices.Clone(list)})
+				}
 				return
 			}
 			for e := range among {
@@ -207,8 +225,25 @@ func (s *stage) singly(t *testing.T, found *findings, jobs []job) (list []*playe
 	return list
 }
 
+// part returns one of several parts of the scenes, such as 3/20 of PAIRS_PART, so that a long run can be cut.
+func part(t *testing.T, jobs []job) (mine []job) {
+	asked := os.Getenv("PAIRS_PART")
+	if asked == "" {
+		return jobs
+	}
+	var n, of int
+	if _, err := fmt.Sscanf(asked, "%d/%d", &n, &of); err != nil || n < 1 || n > of {
+		t.Fatalf("PAIRS_PART must be like 3/20, not %s", asked)
+	}
+	for i := n - 1; i < len(jobs); i += of {
+		mine = append(mine, jobs[i])
+	}
+	return mine
+}
+
 // together plays several events in each scene.
 func (s *stage) together(t *testing.T, found *findings, jobs []job) {
+	jobs = part(t, jobs)
 	begun, n := time.Now(), 0
 	var shown []*played
 	for chunk := range slices.Chunk(jobs, 5000) {
@@ -230,6 +265,21 @@ func (s *stage) together(t *testing.T, found *findings, jobs []job) {
 		found.learn(p)
 	}
 	t.Logf("%d together: %d scenes in %v", len(jobs[0].list), len(jobs), time.Since(begun).Round(time.Second))
+}
+
+// TestServers plays the core on the servers: each event alone, or all pairs with PAIRS_ALL=1.
+func TestServers(t *testing.T) {
+	racedetector.Skip(t)
+	for _, d := range []rampsql.Dialect{rampsql.PostgreSQL, rampsql.MySQL} {
+		t.Run(string(d), func(t *testing.T) {
+			s, found := newStageOn(t, func(t *testing.T) database { return served(t, d) }), newFindings()
+			s.singly(t, found, alone(named(t, core), few))
+			if os.Getenv("PAIRS_ALL") != "" {
+				s.together(t, found, inOrder(named(t, core), 2, few))
+			}
+			found.judge(t)
+		})
+	}
 }
 
 // TestOne plays the scene that PAIRS names.

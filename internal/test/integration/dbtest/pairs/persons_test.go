@@ -31,19 +31,22 @@ var (
 )
 
 func (w *world) desk() *support.Orders {
-	return must.Get(support.New(support.Config{Store: w.store, Proof: w.proof(), Projects: []string{w.game.project},
+	return must.Get(support.New(support.Config{Store: w.store, Proof: w.proof(), Projects: w.game.projects,
 		Products: w.books.sold, Books: w.reconciler(), Now: w.now,
 		Logger: slog.New(slog.NewJSONHandler(w.log, nil))}))(w.t)
 }
 
 func (w *world) reconciler() *rampbooks.Reconciler {
-	return must.Get(rampbooks.New(rampbooks.Config{Store: w.store, Proof: w.proof(), Projects: []string{w.game.project},
-		Products: w.books.sold, Journal: &w.books, Now: w.now,
+	return must.Get(rampbooks.New(rampbooks.Config{Store: w.store, Proof: w.proof(), Projects: w.game.projects,
+		Products: w.books.sold, Journal: &w.books, OwnsWallet: w.owns, Now: w.now,
 		Logger: slog.New(slog.NewJSONHandler(w.log, nil))}))(w.t)
 }
 
 // waiting are the orders that persons see: those that have waited for 13 hours.
 func (w *world) waiting() (list []ramp.Order) {
+	if w.store.down {
+		return nil
+	}
 	for _, d := range []ramp.Direction{ramp.Mint, ramp.Burn} {
 		l, err := w.store.Waiting(ctx, d, w.now().Add(-13*time.Hour), ramp.OrderPage{})
 		w.check(err)
@@ -52,13 +55,15 @@ func (w *world) waiting() (list []ramp.Order) {
 	return list
 }
 
-// obeys lets a person do what Advise says, word for word, with each order that waits.
-func (w *world) obeys(p person) {
-	for _, o := range w.waiting() {
+// obeys lets a person do what Advise says, word for word, with each order that waits, and returns how many did.
+func (w *world) obeys(p person) int {
+	list := w.waiting()
+	for _, o := range list {
 		said := w.follow(p, &o)
 		w.last[w.of(o.UUID).player] = said
 		w.tell("  a person: %s", said)
 	}
+	return len(list)
 }
 
 func (w *world) follow(p person, stored *ramp.Order) string {
@@ -67,7 +72,7 @@ func (w *world) follow(p person, stored *ramp.Order) string {
 	if report == nil {
 		return err.Error()
 	}
-	o.decided = true
+	defer w.decides(o)
 	a := support.Advise(report, w.now())
 	// If finishing fails because the transaction has ended another order, it settles both: so says the service.
 	finish := func(hash common.Hash, d support.Decision) error {
@@ -122,12 +127,39 @@ func (w *world) mayCome(o *order) bool {
 	return o.signed && !o.closed && o.tx == nil || o.tx != nil && !o.tx.dropped
 }
 
+// owns reports whether a wallet is that of a session's player.
+func (w *world) owns(_ context.Context, session string, wallet common.Address) (bool, error) {
+	return slices.ContainsFunc(w.orders, func(o *order) bool {
+		return o.session == session && o.wallet == wallet
+	}), nil
+}
+
+// finishFitting lets a scheduler end the orders of which the books say that they may be ended without a person.
+func (w *world) finishFitting() {
+	made, err := w.reconciler().Reconcile(ctx, w.books.begun, time.Time{})
+	if err != nil {
+		w.tell("  books: %v", err)
+		return
+	}
+	steps, err := w.desk().FinishFitting(ctx, made, who)
+	w.tell("  a scheduler: %d finished, %v", len(steps), err)
+	for _, s := range steps {
+		w.of(s.Order.UUID).decided = true
+	}
+}
+
+// decides notes whether a person has ended an order.
+func (w *world) decides(o *order) {
+	state := w.stored(o).state
+	o.decided = o.decided || state != "" && state != string(ramp.OrderAccepted)
+}
+
 // errs lets a person do something else than Advise says, with each order of alice that has been asked for.
 // Nothing overrides a check: what is done must be refused, or harmless.
 func (w *world) errs(what string) {
 	desk := w.desk()
 	w.each(func(o *order) bool { return o.asked > 0 }, func(o *order) {
-		o.decided = true
+		defer w.decides(o)
 		var err error
 		switch what {
 		case "another's hash": // of an order that goes the same way
@@ -186,17 +218,31 @@ func (w *world) close() {
 // prune deletes the mints that ended a week ago.
 func (w *world) prune() {
 	w.close()
-	n, err := w.store.DeleteFinished(ctx, ramp.Mint, w.now().Add(-7*24*time.Hour))
-	w.check(err)
-	w.pruned = true
-	w.tell("  pruned: %d", n)
+	if w.store.down {
+		return
+	}
+	for _, s := range w.store.shards {
+		w.taking <- true
+		n, err := s.DeleteFinished(ctx, ramp.Mint, w.now().Add(-7*24*time.Hour))
+		<-w.taking
+		w.check(err)
+		w.deleted += n
+	}
+	w.goes(func(o *order) bool { return w.stored(o).state == "" })
 }
 
 func (w *world) erase() {
 	w.close()
 	n, err := w.desk().EraseSession(ctx, "alice", w.now().Add(-7*24*time.Hour), who)
-	w.erased = true
+	w.goes(func(o *order) bool { s := w.stored(o); return s.session != "" && s.session != o.session })
 	w.tell("  erased: %d, %v", n, err)
+}
+
+// goes notes which orders are gone. What was never asked for, or was declined, has never been there.
+func (w *world) goes(is func(o *order) bool) {
+	for _, o := range w.orders {
+		o.gone = o.gone || o.signed && is(o)
+	}
 }
 
 // fits reports whether a finding is about a player.

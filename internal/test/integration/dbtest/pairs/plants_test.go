@@ -135,33 +135,28 @@ func TestUntilOneIsFound(t *testing.T) {
 	if os.Getenv("PAIRS_PLANTED") == "" {
 		t.Skip("nothing is planted: it would find nothing")
 	}
-	s, known := newStage(t), newFindings()
-	singly := alone(events, few)
-	list := s.all(t, singly)
-	for _, p := range list {
-		known.add(p)
-	}
-	if n := known.unknown(t); n != nil {
-		t.Fatalf("found after %d scenes, by one event: %s\n%s", len(list), n.key(), n.text)
-	}
-	for _, p := range list {
-		known.learn(p)
-	}
-	jobs := inOrder(named(t, append([]string{"a person abandons", "the node is down"}, core...)), 2, few)
-	const stride, chunk = 1117, 500 // which shares no factor with their number: they come mixed
-	played := len(list)
-	for from := 0; from < len(jobs); from += chunk {
-		var some []job
-		for n := from; n < min(from+chunk, len(jobs)); n++ {
-			some = append(some, jobs[n*stride%len(jobs)])
-		}
-		for _, p := range s.all(t, some) {
-			known.add(p)
-		}
-		played += len(some)
-		if n := known.unknown(t); n != nil {
-			t.Fatalf("found after %d scenes, by a pair: %s\n%s", played, n.key(), n.text)
+	s, known, played := newStage(t), newFindings(), 0
+	until := func(what string, jobs []job) {
+		const stride, chunk = 1117, 250 // which shares no factor with their number: they come mixed
+		for from := 0; from < len(jobs); from += chunk {
+			var some []job
+			for n := from; n < min(from+chunk, len(jobs)); n++ {
+				some = append(some, jobs[n*stride%len(jobs)])
+			}
+			list := s.all(t, some)
+			for _, p := range list {
+				known.add(p)
+			}
+			played += len(some)
+			if n := known.unknown(t); n != nil {
+				t.Fatalf("found after %d scenes, by %s: %s\n%s", played, what, n.key(), n.text)
+			}
+			for _, p := range list {
+				known.learn(p)
+			}
 		}
 	}
+	until("one event", alone(events, few))
+	until("a pair", inOrder(named(t, append([]string{"a person abandons", "the node is down"}, core...)), 2, few))
 	t.Logf("nothing found in %d scenes", played)
 }

@@ -20,6 +20,9 @@ type step struct {
 	kind kind
 }
 
+// silent reports whether a step has no call.
+func (s step) silent() bool { return strings.HasPrefix(s.name, "page") || s.name == "mined" }
+
 // kind is what can happen around a step.
 type kind int
 
@@ -113,6 +116,22 @@ type placed struct {
 	*event
 }
 
+// later reports whether an event of a scene is a switch before a step without a call, and nothing happens between them:
+// the scene is then the same as the one in which it happens after the step.
+func (s *scene) later(list []placed) bool {
+	for i, p := range list {
+		alone := i == len(list)-1 || list[i+1].place != p.place
+		if next := p.step + 1; alone && p.in == "" && next < len(s.steps) && s.steps[next].silent() &&
+			slices.Contains(switches, p.name) {
+			return true
+		}
+	}
+	return false
+}
+
+// restores reports whether an event needs backups.
+func (p placed) restores() bool { return strings.Contains(p.name, "backup is restored") }
+
 // nameOf is how a scene is called, and found again.
 func (s *scene) nameOf(gap time.Duration, list []placed) string {
 	name := s.name
@@ -151,6 +170,7 @@ func find(t testing.TB, name string) (s *scene, gap time.Duration, list []placed
 
 // play plays a scene with events in their places, and reports whether each of them meant something.
 func (w *world) play(s *scene, list []placed) bool {
+	w.restores = slices.ContainsFunc(list, placed.restores)
 	w.backUp()
 	steps := s.make()
 	happen := func(now place) bool {

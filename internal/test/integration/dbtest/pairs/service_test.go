@@ -36,7 +36,8 @@ type order struct {
 	tx          *tx
 	heard, over bool   // its result was taken; the service sends it no more
 	batch       *order // goes into the same transaction
-	decided     bool   // a person may have ended it
+	decided     bool   // a person has ended it, or could not restore it
+	gone        bool   // it has ended, and was deleted or erased since
 }
 
 var wallets = map[string]common.Address{
@@ -59,11 +60,11 @@ type service struct {
 // page opens a page at the price of now.
 func (w *world) page(player string, burn bool) *order {
 	o := &order{id: uuid.New(), player: player, session: cmp.Or(w.game.session[player], player), burn: burn,
-		project: w.game.project, gold: w.costs(), wallet: wallets[player]}
+		project: w.game.projects[0], gold: w.costs(w.here()), wallet: wallets[player]}
 	gold, tokens := `[{"type":"asset","id":"gold","amount":%d}]`, `[{"type":"ERC20","id":"`+token.Hex()+`","amount":1}]`
 	o.intent = `{"method":"mint","type":"assemble","from":` + gold + `,"to":` + tokens + `,"target_candidate":{}}`
 	if burn {
-		o.gold = w.pays()
+		o.gold = w.pays(w.here())
 		o.intent = `{"method":"burn-permit","type":"disassemble","from":` + tokens + `,"to":` + gold +
 			`,"target_candidate":{}}`
 	}
@@ -93,7 +94,9 @@ func (w *world) call(method, path, session, key string, body []byte) (r ramp.Rep
 	}
 	heard = !w.service.deaf
 	w.service.deaf, w.service.excused = false, w.service.busy && w.service.excused
-	return w.servers[w.service.server].handler.Answer(ctx, method, path, h, body), heard
+	r = w.here().handler.Answer(ctx, method, path, h, body)
+	w.delivers()
+	return r, heard
 }
 
 func (w *world) assets(player string) {

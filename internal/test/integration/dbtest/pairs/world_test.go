@@ -8,8 +8,6 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -22,6 +20,7 @@ import (
 	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/rampbooks"
 	"github.com/token-ramp/ramp-go/rampproof"
+	"github.com/token-ramp/ramp-go/rampsql"
 )
 
 // The rules of the world:
@@ -40,8 +39,9 @@ type world struct {
 	gap   time.Duration // between two calls
 
 	chain   *chain
-	db      *sql.DB
 	data    database
+	dbs     []*sql.DB // one, until a player moves
+	closes  []func()
 	store   *store
 	game    game
 	signer  *ramp.Signer
@@ -57,11 +57,14 @@ type world struct {
 	inside map[string]func() // what happens once within the next call
 	taking chan bool         // one transaction writes at a time; SQLite would wait outside of a bubble's clock
 
-	restored, erased, pruned bool
-	conflicts                []*order
-	faults                   []fault
-	story                    []string
-	last                     map[string]string // what persons last heard about the orders of a player
+	restores  bool // a backup will be restored
+	migrated  bool
+	restored  bool
+	deleted   int // orders that have ended
+	conflicts []*order
+	faults    []fault
+	story     []string
+	last      map[string]string // what persons last heard about the orders of a player
 }
 
 // fault is what is wrong: of two of the same kind, player and amount, one is the cause of both.
@@ -102,12 +105,13 @@ func (l *buffer) String() string              { l.mu.Lock(); defer l.mu.Unlock()
 
 // begin makes a world in which bob, long ago, has minted and burned: the node is known to list such events.
 func begin(t testing.TB, data database, now func() time.Time, sleep func(time.Duration)) *world {
-	w := &world{t: t, now: now, sleep: sleep, gap: 20 * time.Second, data: data, db: data.open(t), log: &buffer{},
+	w := &world{t: t, now: now, sleep: sleep, gap: 20 * time.Second, data: data, log: &buffer{},
 		inside: map[string]func(){}, taking: make(chan bool, 1), last: map[string]string{},
 		signer: must.Get(ramp.NewKeySigner(strings.Repeat("12", 32)))(t)}
+	w.open()
 	w.chain = &chain{now: now, begun: now().Add(-24 * time.Hour)}
-	w.game = game{price: price{mint: 100, burn: 100}, key: "key", project: "p", accounts: map[string]string{},
-		session: map[string]string{}}
+	w.game = game{price: price{mint: 100, burn: 100}, key: "key", projects: []string{"p"},
+		accounts: map[string]string{}, session: map[string]string{}}
 	w.service = service{key: "key"}
 	w.books.begun, w.books.closed = w.chain.begun, w.chain.begun
 	w.books.sold = rampbooks.Always(w.product())
@@ -144,27 +148,51 @@ func (w *world) others() {
 
 // seed is a world after begin, with which others begin.
 type seed struct {
-	world *world
-	file  []byte // its database
-	at    time.Time
+	world   *world
+	content content
+	at      time.Time
 }
 
 // plant makes the seed in a bubble, in which the time begins anew.
-func plant(t testing.TB, dir string) *seed {
-	w := begin(t, sqlite(dir), time.Now, time.Sleep)
-	w.check(w.db.Close()) // which leaves no journal
-	return &seed{w, must.Get(os.ReadFile(filepath.Join(dir, "seed.db")))(t), time.Now()}
+func plant(t testing.TB, data database) *seed {
+	w := begin(t, data, time.Now, time.Sleep)
+	defer w.end()
+	return &seed{w, w.dump().dbs[0], time.Now()}
 }
 
-// grow makes a world from the seed, with a database of its own.
-func (s *seed) grow(t testing.TB, db *sql.DB) *world {
+// open opens another database, which is empty.
+func (w *world) open() {
+	db, closes := w.data.open(w.t, len(w.dbs))
+	w.dbs, w.closes = append(w.dbs, db), append(w.closes, closes)
+	w.fill(db, nil)
+}
+
+// end closes the databases, with the tables of this release.
+func (w *world) end() {
+	if w.migrated {
+		of := ""
+		if w.data.dialect == rampsql.MySQL {
+			of = " ON ramp_orders"
+		}
+		w.exec("DROP INDEX ramp_orders_network" + of)
+		w.exec("ALTER TABLE ramp_orders DROP COLUMN memo")
+	}
+	for _, closes := range w.closes {
+		closes()
+	}
+}
+
+// grow makes a world from the seed.
+func (s *seed) grow(t testing.TB) *world {
 	time.Sleep(time.Until(s.at))
 	w := new(world)
 	*w = *s.world
-	w.t, w.db, w.log = t, db, &buffer{}
+	w.t, w.log, w.dbs, w.closes = t, &buffer{}, nil, nil
 	_, _ = w.log.Write([]byte(s.world.log.String()))
 	w.chain = &chain{now: time.Now, begun: w.chain.begun, txs: slices.Clone(w.chain.txs)}
 	w.inside, w.taking, w.last = map[string]func(){}, make(chan bool, 1), map[string]string{}
+	w.open()
+	w.fill(w.dbs[0], s.content)
 	w.game.accounts, w.game.session = maps.Clone(w.game.accounts), map[string]string{}
 	w.books.sold = slices.Clone(w.books.sold)
 	w.orders = nil
