@@ -303,7 +303,7 @@ func TestPromisedReleasesOfGoAreTested(t *testing.T) {
 		slices.Sort(all)
 		return slices.Compact(all)
 	}
-	promised := releases("docs/compatibility.md", `(?m)^- Go [0-9., and]+`)
+	promised := releases("docs/compatibility.md", `(?m)^\| Go \| [0-9., and]+`)
 	assert.Len(t, promised, 3)
 	assert.Equal(t, promised, releases(".github/workflows/ci.yml", `(?m)^ +go: .*`))
 	assert.Equal(t, promised, releases("Makefile", `(?m)^RELEASES :=.*`))
