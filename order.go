@@ -222,8 +222,8 @@ type ConflictError struct {
 	Order Order  // the stored order, which the call did not change
 	Field string // what differs, such as "digest", "intent", "session_id", "receipt.status" or "tx_hash"
 
-	// Other is, with "tx_hash", the other order that the transaction has ended or that has claimed it, or nil. Of
-	// an order of another database, only UUID and TxHash may be set; see [Claims].
+	// Other is, with "tx_hash", the other order that the transaction has ended or that has claimed it, or
+	// nil. Of an order of another database, only UUID and TxHash may be set; see [Claims].
 	Other *Order
 }
 

@@ -70,15 +70,16 @@ type Store interface {
 	Update(ctx context.Context, id uuid.UUID, next Transition) (Step, error)
 }
 
-// Claims note which order each transaction has ended, in one place for all databases that sell the same tokens.
-// Each database knows only its own orders. Without Claims, one transaction could end an order in each of them,
-// and somebody with the HMAC key would be paid in each. Package rampsql has Claims in a table.
+// Claims note which order each transaction has ended, in one place for all databases that sell the same
+// tokens. Each database knows only its own orders. Without Claims, one transaction could end an order in
+// each of them, and somebody with the HMAC key would be paid in each. Package rampsql has Claims in a table.
 //
 // A [Store] with Claims calls Claim after the transition has returned a new step with a TxHash, which the
 // evidence holds for, and before it stores this step. What Claim has stored must not be rolled back with the
-// step: otherwise both of two databases could claim first. If another order has the place 0, nothing is stored,
-// and the error is a [*ConflictError] as for an order of the same database, whose Other may have no more than
-// its UUID and its TxHash. If the step is not stored after all, the claim stays, and a repeat finds it.
+// step: otherwise both of two databases could claim first. If another order has the place 0, nothing is
+// stored, and the error is a [*ConflictError] as for an order of the same database, whose Other may have no
+// more than its UUID and its TxHash. If the step is not stored after all, the claim stays, and a repeat
+// finds it.
 type Claims interface {
 	// Claim notes that an order ends by a transaction, and returns the order that has this place among those
 	// of the transaction: the same order, also if it has claimed before, or another one. The place is 0.

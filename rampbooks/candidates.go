@@ -58,8 +58,8 @@ func (c *comparison) matchUnclaimed(ctx context.Context) error {
 	return nil
 }
 
-// isElsewhere reports whether an order that the store does not have has claimed a transaction. The orders here
-// that wait and that it fits learn of it.
+// isElsewhere reports whether an order that the store does not have has claimed a transaction. The orders
+// here that wait and that it fits learn of it.
 func (c *comparison) isElsewhere(ctx context.Context, transaction []ChainEvent) (bool, error) {
 	claims := orderlist.ClaimsOf(c.config.Store)
 	if claims == nil {

@@ -10,8 +10,8 @@ const (
 	EventWithoutOrder FindingKind = "event_without_order"
 
 	// An order succeeded, but its event does not exist: its transaction moved none of its tokens, or its
-	// result named none. The result was invented or is of another token, a reorganization has changed what the
-	// transaction did, or the node has pruned its events.
+	// result named none. The result was invented or is of another token, a reorganization has changed what
+	// the transaction did, or the node has pruned its events.
 	OrderWithoutEvent FindingKind = "order_without_event"
 
 	// An order succeeded by a transaction that is not on this chain, or that failed: a reorganization has

@@ -54,8 +54,8 @@ func (c *comparison) checkUnseen(ctx context.Context) error {
 	return nil
 }
 
-// findKnown looks for the event of an order that ended in the period. Each request for a list asks for it, too:
-// behind an address, there may be a machine that lists nothing.
+// findKnown looks for the event of an order that ended in the period. Each request for a list asks for it,
+// too: behind an address, there may be a machine that lists nothing.
 func (c *comparison) findKnown(ctx context.Context) error {
 	const most = 3 // the transactions of some may be gone
 	orders, err := c.config.Store.Ended(ctx, c.begin(), c.to, ramp.OrderPage{Limit: 100})
@@ -64,7 +64,8 @@ func (c *comparison) findKnown(ctx context.Context) error {
 	}
 	orders = slices.DeleteFunc(orders, func(o ramp.Order) bool {
 		return o.State != ramp.OrderSucceeded || o.TxHash == "" || orderlist.IsDamaged(&o) ||
-			c.scope.Check(&o) != nil || !common.IsHexAddress(o.UserAddress) || len(evidence.ContractsOf(&o)) != 1
+			c.scope.Check(&o) != nil || !common.IsHexAddress(o.UserAddress) ||
+			len(evidence.ContractsOf(&o)) != 1
 	})
 	orders = orders[:min(len(orders), most)]
 	receipts, calls := make([]ramp.Receipt, len(orders)), make([]ramp.BatchCall, len(orders))
@@ -81,7 +82,8 @@ func (c *comparison) findKnown(ctx context.Context) error {
 		if calls[i].Err != nil {
 			continue
 		}
-		if w := evidence.WitnessOf(&orders[i], &receipts[i]); w != nil && c.first < w.Block && w.Block <= c.last {
+		w := evidence.WitnessOf(&orders[i], &receipts[i])
+		if w != nil && c.first < w.Block && w.Block <= c.last {
 			c.reader.known = []*evidence.Witness{w}
 			return nil
 		}

@@ -57,7 +57,8 @@ type Reconciliation struct {
 
 	// Elsewhere counts the transactions in the blocks of the period that orders of other databases have
 	// claimed; see [ramp.Claims]. The books of those databases judge them. OneDatabase reports whether the
-	// store has no claims: an event without an order may then have one in another database that sells its token.
+	// store has no claims: an event without an order may then have one in another database that sells its
+	// token.
 	Elsewhere   int  `json:"elsewhere"`
 	OneDatabase bool `json:"one_database,omitzero"`
 

@@ -35,11 +35,12 @@ func (b *Reconciliation) Text() string {
 			"\nThe node listed the event of no order, so nothing shows that it lists what happened.")
 	}
 	if b.Elsewhere > 0 {
-		fmt.Fprintf(w, "\nclaimed by orders of other databases, and judged there: %d transactions\n", b.Elsewhere)
+		fmt.Fprintf(w, "\nclaimed by orders of other databases, and judged there: %d transactions\n",
+			b.Elsewhere)
 	}
 	if b.OneDatabase && b.Counts[EventWithoutOrder] > 0 {
-		fmt.Fprintln(w, "\nOnly this database was asked whose the events without an order are. If another one "+
-			"sells a token of them, look there, and share Claims.")
+		fmt.Fprintln(w, "\nOnly this database was asked whose the events without an order are. "+
+			"If another one sells a token of them, look there, and share Claims.")
 	}
 	fmt.Fprintf(w,
 		"\nnot judged yet: %d, and all after %s\nwaiting for 13 hours: mints %d, burns %d\nfindings: %d, "+

@@ -228,8 +228,9 @@ func (p *Proof) Check(ctx context.Context, c *ramp.HandlerConfig) error {
 	withoutCode, err := p.prover.CheckAccounts(ctx)
 	for _, contract := range withoutCode {
 		cmp.Or(p.config.Logger, slog.Default()).WarnContext(ctx, "ramp: check",
-			"warning", "an address of Config.Contracts has no code on this chain: no transaction of the ramp goes to "+
-				"it, unless it is an account of the ramp, such as a treasury", "address", contract.Hex())
+			"warning", "an address of Config.Contracts has no code on this chain: no transaction of the "+
+				"ramp goes to it, unless it is an account of the ramp, such as a treasury",
+			"address", contract.Hex())
 	}
 	return errors.Join(err, p.prover.CheckDecimals(ctx), p.prover.CheckTokens(ctx, c.Terms.Products()))
 }

@@ -281,9 +281,10 @@ func TestCheckAsksWhatIsBehindTheAccounts(t *testing.T) {
 		payer      bool
 		want, warn string
 	}{
-		"an account":              {`"result":"0x"`, true, "", ""},
-		"a delegated account":     {`"result":"0xef0100` + strings.Repeat("11", 20) + `"`, true, "", ""},
-		"a contract that pays":    {`"result":"0x6001"`, true, "Config.Payers has " + payer.Hex() + ", which is a contract", ""},
+		"an account":          {`"result":"0x"`, true, "", ""},
+		"a delegated account": {`"result":"0xef0100` + strings.Repeat("11", 20) + `"`, true, "", ""},
+		"a contract that pays": {`"result":"0x6001"`, true,
+			"Config.Payers has " + payer.Hex() + ", which is a contract", ""},
 		"a node that tells no":    {`"error":{"code":-32601,"message":"no such method"}`, true, "", ""},
 		"a contract":              {`"result":"0x6001"`, false, "", ""},
 		"a contract without code": {`"result":"0x"`, false, "", "has no code on this chain"},

@@ -16,13 +16,13 @@ import (
 	"github.com/token-ramp/ramp-go/internal/invalid"
 )
 
-// Claims is a [ramp.Claims] in one database, for the stores of all databases that sell the same tokens. Set it
-// as Claims of each [Config]. Make one with [NewClaims]. It is safe for concurrent use.
+// Claims is a [ramp.Claims] in one database, for the stores of all databases that sell the same tokens. Set
+// it as Claims of each [Config]. Make one with [NewClaims]. It is safe for concurrent use.
 //
-// Its table is ramp_claims of [Dialect.Schema]. A row has a network, the hash of a transaction, the UUID of an
-// order and a time, and nothing of the player. Delete none: a transaction never becomes too old to be named
-// for another order. While the database does not answer, no order ends by a transaction, and the service sends
-// the result again.
+// Its table is ramp_claims of [Dialect.Schema]. A row has a network, the hash of a transaction, the UUID of
+// an order and a time, and nothing of the player. Delete none: a transaction never becomes too old to be
+// named for another order. While the database does not answer, no order ends by a transaction, and the
+// service sends the result again.
 type Claims struct {
 	config ClaimsConfig
 	*dialect
@@ -201,7 +201,8 @@ func (e *unclaimedError) Error() string {
 func onlyClaimed(next ramp.Transition, claimed *string) ramp.Transition {
 	return func(stored *ramp.Order) (ramp.Step, error) {
 		step, err := next(stored)
-		if err == nil && stored != nil && step.New && step.Order.TxHash != "" && step.Order.TxHash != *claimed {
+		ends := err == nil && stored != nil && step.New && step.Order.TxHash != ""
+		if ends && step.Order.TxHash != *claimed {
 			return ramp.Step{}, &unclaimedError{*stored, step.Order.TxHash}
 		}
 		return step, err

@@ -98,8 +98,8 @@ func Advise(r *Report, now time.Time) Advice {
 			"both: it settles several orders. Finish this one with it, too, as a batch.", c.EndedOther))
 	}
 	if c := first(func(c *Candidate) bool { return c.Claimed }); c != nil {
-		return next(NextOtherOrder, c, fmt.Sprintf("Order %s has claimed this transaction. Look at that one, "+
-			"which may be in another database: it has ended by it, or it waits.", c.EndedOther))
+		return next(NextOtherOrder, c, fmt.Sprintf("Order %s has claimed this transaction. Look at it: "+
+			"it has ended by the transaction, or it waits. It may be in another database.", c.EndedOther))
 	}
 	if c := first(func(c *Candidate) bool { return c.EndedOther != nil && !c.Batch }); c != nil {
 		return next(NextOtherOrder, c, fmt.Sprintf("This transaction has ended order %s. "+

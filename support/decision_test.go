@@ -132,7 +132,8 @@ var decisions = map[string]func(t *testing.T){
 		assert.Equal(t, support.NextOtherOrder, report.Advice.Next)
 		assert.Equal(t, &hash, report.Advice.Tx)
 		assert.Contains(t, report.Advice.Do, "Order "+other.String()+" has claimed this transaction.")
-		assert.Contains(t, report.Text(), "\n    order "+other.String()+" has claimed it, perhaps in another database\n")
+		assert.Contains(t, report.Text(),
+			"\n    order "+other.String()+" has claimed it, perhaps in another database\n")
 		assert.False(t, report.OneDatabase)
 		_, err := b.Finish(t.Context(), order.UUID, hash, alice)
 		assert.ErrorContains(t, err, "tx_hash belongs to order "+other.String()+", which has claimed it")

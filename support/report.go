@@ -95,8 +95,8 @@ type Candidate struct {
 	AlsoProves []uuid.UUID `json:"also_proves,omitempty"`
 
 	// EndedOther is another order that has ended by the transaction, if the store is a
-	// [rampbooks.OrderLister]. If Claimed is set, it has claimed the transaction, and it waits, or is in another
-	// database; see [ramp.Claims].
+	// [rampbooks.OrderLister]. If Claimed is set, it has claimed the transaction, and it waits, or is in
+	// another database; see [ramp.Claims].
 	EndedOther *uuid.UUID `json:"ended_other,omitempty"`
 	Claimed    bool       `json:"claimed,omitzero"`
 

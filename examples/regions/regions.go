@@ -57,10 +57,12 @@ type Game struct {
 	Shards    []*sql.DB // in the order of rampsql.ShardsConfig.Stores
 }
 
-// Claims returns the claims of all databases, for Claims of each rampsql.Config: one transaction ends one order
-// of all of them.
+// Claims returns the claims of all databases, for Claims of each rampsql.Config: one transaction ends one
+// order of all of them.
 func (g *Game) Claims(network ramp.Network) (*rampsql.Claims, error) {
-	return rampsql.NewClaims(rampsql.ClaimsConfig{DB: g.Directory, Dialect: rampsql.PostgreSQL, Network: network})
+	return rampsql.NewClaims(rampsql.ClaimsConfig{
+		DB: g.Directory, Dialect: rampsql.PostgreSQL, Network: network,
+	})
 }
 
 // Place says where a player is. It is Place of rampsql.ShardsConfig.

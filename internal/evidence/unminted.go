@@ -83,8 +83,8 @@ func (p *Prover) Unminted(
 	return len(search.Witnesses) > 0, nil
 }
 
-// claimedBy returns which other order has claimed a transaction, if the store has claims, or zero. How much it
-// explains is not known here, so it only names where to look.
+// claimedBy returns which other order has claimed a transaction, if the store has claims, or zero. How much
+// it explains is not known here, so it only names where to look.
 func claimedBy(
 	ctx context.Context, store any, order uuid.UUID, transaction common.Hash,
 ) (other uuid.UUID, err error) {

@@ -55,7 +55,8 @@ func (s Claiming) Update(ctx context.Context, id uuid.UUID, next ramp.Transition
 
 var errUnclaimed = errors.New("the transaction is not claimed")
 
-// claimFirst takes a step of a store, and claims the transaction of one that ends an order before it is stored.
+// claimFirst takes a step of a store, and claims the transaction of one that ends an order before it is
+// stored.
 func claimFirst(
 	ctx context.Context, claims ramp.Claims, store ramp.Store, id uuid.UUID, next ramp.Transition,
 ) (ramp.Step, error) {

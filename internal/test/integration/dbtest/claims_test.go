@@ -202,7 +202,8 @@ func TestTheOrdersOfABatchClaimTheirPlaces(t *testing.T) {
 		claimed := must.Get(c.claims.Claimed(t.Context(), hash))(t)
 		equal(t, "claims", len(claimed), 3)
 		equal(t, "the first", claimed[0], ids[0])
-		other := must.Get(rampsql.NewClaims(rampsql.ClaimsConfig{DB: p.db, Dialect: p.dialect, Network: ramp.Mainnet}))(t)
+		other := must.Get(rampsql.NewClaims(rampsql.ClaimsConfig{DB: p.db, Dialect: p.dialect,
+			Network: ramp.Mainnet}))(t)
 		equal(t, "claims of the other network", len(must.Get(other.Claimed(t.Context(), hash))(t)), 0)
 	})
 }
