@@ -633,26 +633,37 @@ func TestWhatAThiefWithTheHMACKeyCanDo(t *testing.T) {
 // What is proven pays all the same: nobody loses because of the settings.
 func TestAnHonestBurnIsPaidUnderEverySetting(t *testing.T) {
 	for _, s := range settings {
-		inBubble(t, s.name, func(t *testing.T) {
-			h := newHeist(t, s)
-			for range 2 { // the wallet is the player's already
-				require.NotNil(t, h.order(h.service.Burn, "honest"))
-			}
-			assert.EqualValues(t, 1200, h.vault.gold["honest"])
-		})
+		asked := 0 // of the node, without claims
+		for _, claims := range []*rig.Claims{nil, new(rig.Claims)} {
+			inBubble(t, fmt.Sprintf("%s, claims: %v", s.name, claims != nil), func(t *testing.T) {
+				h := newHeist(t, s)
+				h.anotherDatabase(claims)
+				for range 2 { // the wallet is the player's already
+					require.NotNil(t, h.order(h.service.Burn, "honest"))
+				}
+				assert.EqualValues(t, 1200, h.vault.gold["honest"])
+				if claims == nil {
+					asked = h.node.requests
+				}
+				assert.Equal(t, asked, h.node.requests)
+			})
+		}
 	}
 }
 
 // A mint that fails is given back under every setting, also as the first order of a store.
 func TestAnHonestFailureGivesBackUnderEverySetting(t *testing.T) {
 	for _, s := range settings {
-		inBubble(t, s.name, func(t *testing.T) {
-			h := newHeist(t, s)
-			for n := range 2 {
-				h.order(h.service.Mint, "honest", ramptest.TransactionFails())
-				assert.EqualValues(t, 1000-100*n, h.vault.gold["honest"])
-				require.NotNil(t, h.order(h.service.Mint, "honest"))
-			}
-		})
+		for _, claims := range []*rig.Claims{nil, new(rig.Claims)} {
+			inBubble(t, fmt.Sprintf("%s, claims: %v", s.name, claims != nil), func(t *testing.T) {
+				h := newHeist(t, s)
+				h.anotherDatabase(claims)
+				for n := range 2 {
+					h.order(h.service.Mint, "honest", ramptest.TransactionFails())
+					assert.EqualValues(t, 1000-100*n, h.vault.gold["honest"])
+					require.NotNil(t, h.order(h.service.Mint, "honest"))
+				}
+			})
+		}
 	}
 }

@@ -45,8 +45,20 @@ func TestRoundTrips(t *testing.T) {
 							t.Errorf("%s: %d round trips, not %d", step.name, n, d.trips[step.name])
 						}
 					}
+					claiming := newClaimingStore(t, p, applyNothing, newClaims(t, p))
 					o = newOrder("alice", mint("gold", 5))
+					must.Get(claiming.Update(t.Context(), o.id, o.accept()))(t)
 					before := int(trips.Load())
+					must.Get(claiming.Update(t.Context(), o.id, o.finish(failure)))(t)
+					// The step is begun, a claim is committed, and the step is begun again.
+					if n, most := int(trips.Load())-before, 3*d.trips["finish"]; !warm {
+						t.Logf("finish with claims: %d round trips", n)
+						if n > most {
+							t.Errorf("finish with claims: %d round trips, not %d", n, most)
+						}
+					}
+					o = newOrder("alice", mint("gold", 5))
+					before = int(trips.Load())
 					must.Get(moving.Update(t.Context(), o.id, o.accept()))(t)
 					if n := int(trips.Load()) - before - d.trips["accept"]; !warm {
 						t.Logf("a statement of Apply with an argument: %d round trips", n)
