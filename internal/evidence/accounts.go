@@ -37,7 +37,8 @@ func (p *Prover) CheckAccounts(ctx context.Context) (withoutCode []common.Addres
 		case calls[i].Err != nil:
 		case isPayer && len(codes[i]) > 0 && !bytes.HasPrefix(codes[i], delegated):
 			found = append(found, fmt.Errorf("ramp: Config.Payers has %s, which is a contract on this "+
-				"chain: it can neither send a transaction nor pay for one; set it in Config.Contracts", account))
+				"chain: it can neither send a transaction nor pay for one; set it in Config.Contracts",
+				account))
 		case !isPayer && len(codes[i]) == 0:
 			withoutCode = append(withoutCode, account)
 		}
