@@ -260,3 +260,17 @@ func (s *Store) checkNetwork(ctx context.Context, own ramp.Network) error {
 		return err
 	}
 }
+
+// checkClaims returns what the claims lack for orders of a network.
+func (s *Store) checkClaims(ctx context.Context, network ramp.Network) error {
+	c := s.config.Claims
+	switch {
+	case c == nil:
+		return nil
+	case network != "" && network != c.config.Network:
+		return invalid.Field("Config.Claims",
+			fmt.Sprintf("must be of the network of the terms, %s, not %s", network, c.config.Network))
+	default:
+		return c.Check(ctx)
+	}
+}

@@ -63,8 +63,6 @@ func (c *Claims) made() error {
 	return nil
 }
 
-const claimColumns = "network, tx_hash, place, uuid, claimed_at"
-
 // Claim implements [ramp.Claims] with one transaction.
 func (c *Claims) Claim(
 	ctx context.Context, transaction common.Hash, place int, order uuid.UUID,
@@ -179,14 +177,6 @@ func (c *Claims) rehearse(ctx context.Context) error {
 	return err
 }
 
-// Claims returns the claims of the store, or nil if it has none; see [ramp.Claims].
-func (s *Store) Claims() ramp.Claims {
-	if s.config.Claims == nil {
-		return nil
-	}
-	return s.config.Claims
-}
-
 // unclaimedError is the error of a step that ends an order by a transaction which the order has not claimed.
 type unclaimedError struct {
 	order  ramp.Order
@@ -206,33 +196,5 @@ func onlyClaimed(next ramp.Transition, claimed *string) ramp.Transition {
 			return ramp.Step{}, &unclaimedError{*stored, step.Order.TxHash}
 		}
 		return step, err
-	}
-}
-
-// claimFor claims the transaction of an order that ends. If another order has claimed it, the error is a
-// [*ramp.ConflictError].
-func (s *Store) claimFor(ctx context.Context, e *unclaimedError) error {
-	holder, err := s.config.Claims.Claim(ctx, common.HexToHash(e.txHash), 0, e.order.UUID)
-	if err != nil || holder == e.order.UUID {
-		return err
-	}
-	other, err := s.one(ctx, "order "+holder.String(), "WHERE uuid = $1", holder.String())
-	if err != nil {
-		other = ramp.Order{UUID: holder, TxHash: e.txHash} // of another database
-	}
-	return &ramp.ConflictError{Order: e.order, Field: "tx_hash", Other: &other}
-}
-
-// checkClaims returns what the claims lack for orders of a network.
-func (s *Store) checkClaims(ctx context.Context, network ramp.Network) error {
-	c := s.config.Claims
-	switch {
-	case c == nil:
-		return nil
-	case network != "" && network != c.config.Network:
-		return invalid.Field("Config.Claims",
-			fmt.Sprintf("must be of the network of the terms, %s, not %s", network, c.config.Network))
-	default:
-		return c.Check(ctx)
 	}
 }

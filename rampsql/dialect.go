@@ -111,7 +111,8 @@ const (
 // The statements of a claim. The one that has its place is written again, so the commit waits for whatever
 // the commit of that one waited for.
 const (
-	claim       = "INSERT INTO ramp_claims (" + claimColumns + ") VALUES ($1, $2, $3, $4, $5)"
+	claim = "INSERT INTO ramp_claims (network, tx_hash, place, uuid, claimed_at)" +
+		" VALUES ($1, $2, $3, $4, $5)"
 	keepClaim   = claim + " ON CONFLICT (network, tx_hash, place) DO UPDATE SET uuid = ramp_claims.uuid"
 	claimHolder = "SELECT uuid FROM ramp_claims WHERE network = $1 AND tx_hash = $2 AND place = $3"
 )

@@ -14,11 +14,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	mathrand "math/rand/v2"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 
 	ramp "github.com/token-ramp/ramp-go"
@@ -181,23 +181,6 @@ func (s *Store) made() error {
 		return errors.New("ramp: the rampsql.Store was not made by rampsql.New")
 	}
 	return nil
-}
-
-// aborted reports whether a database ended a transaction that raced another. This package
-// knows no driver: those of PostgreSQL agree on a method, those of MySQL on a text.
-func aborted(err error) bool {
-	var state interface{ SQLState() string }
-	if errors.As(err, &state) {
-		switch state.SQLState() {
-		case "40001", "40P01": // a serialization failure, a deadlock
-			return true
-		case "0A000": // among others, a statement that was prepared before a migration
-			return true
-		}
-		return false
-	}
-	// A deadlock, or a row that MariaDB found changed since the snapshot. Both have rolled back.
-	return strings.Contains(err.Error(), "Error 1213") || strings.Contains(err.Error(), "Error 1020")
 }
 
 // Update implements [ramp.Store] with one transaction per step. After an error of the
@@ -385,17 +368,6 @@ func endedError(id uuid.UUID, before, err error) error {
 	return fmt.Errorf("%w (%w)", err, before)
 }
 
-// wait waits after attempt n, and reports whether to make another.
-func wait(ctx context.Context, n int) bool {
-	const minDelay, maxDelay = 10 * time.Millisecond, 200 * time.Millisecond
-	select {
-	case <-time.After(mathrand.N(min(maxDelay, minDelay<<min(n, 10)))):
-		return ctx.Err() == nil
-	case <-ctx.Done():
-		return false
-	}
-}
-
 // storeError is an error of a statement that stores the end of an order or commits it.
 type storeError struct {
 	stored ramp.Order // the order, which has not ended
@@ -420,6 +392,29 @@ func (s *Store) explain(ctx context.Context, err error) error {
 		return err
 	}
 	return &ramp.ConflictError{Order: failed.stored, Field: "tx_hash", Other: &other.Order}
+}
+
+// Claims returns the claims of the store, or nil if it has none; see [ramp.Claims].
+func (s *Store) Claims() ramp.Claims {
+	if s.config.Claims == nil {
+		return nil
+	}
+	return s.config.Claims
+}
+
+// claimFor claims the transaction of an order that ends. If another order has claimed it, the error is a
+// [*ramp.ConflictError].
+func (s *Store) claimFor(ctx context.Context, e *unclaimedError) error {
+	holder, err := s.config.Claims.Claim(ctx, common.HexToHash(e.txHash), 0, e.order.UUID)
+	if err != nil || holder == e.order.UUID {
+		return err
+	}
+	other := &ramp.Order{UUID: holder, TxHash: e.txHash} // of another database
+	query, args := s.bind(s.orders+"WHERE uuid = $1", holder.String())
+	if row, _ := readOrder(s.config.DB.QueryRowContext(ctx, query, args...), nil); row != nil {
+		other = &row.Order
+	}
+	return &ramp.ConflictError{Order: e.order, Field: "tx_hash", Other: other}
 }
 
 // openingStep returns the step that opens an order, which is New unless next needs a
