@@ -12,6 +12,7 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -133,11 +134,18 @@ func TestNothingGrows(t *testing.T) {
 	terms := must.Get(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project", Network: ramp.Testnet,
 		Products: []ramp.Product{product}}))(t)
 	key, signer := must.Get(ramp.TextKey(hmacText))(t), must.Get(ramp.NewKeySigner(validatorKey))(t)
+	var failed strings.Builder
+	failures := slog.New(slog.NewTextHandler(&failed, &slog.HandlerOptions{Level: slog.LevelError}))
 	handler := must.Get(ramp.NewHandler(ramp.HandlerConfig{Terms: terms, Players: s, Store: store, Key: key,
-		Signer: signer, Confirm: proof, Wallet: ramp.AnyWallet, Logger: slog.New(slog.DiscardHandler),
+		Signer: signer, Confirm: proof, Wallet: ramp.AnyWallet, Logger: failures,
 		Now: func() time.Time { return current.Load().Now() }}))(t)
 	game := httptest.NewServer(handler)
 	defer game.Close()
+	defer func() {
+		if t.Failed() {
+			t.Log(failed.String())
+		}
+	}()
 	client := must.Get(ramp.NewClient(ramp.ClientConfig{URL: proxy.URL, Key: key, Terms: terms,
 		Logger: slog.New(slog.DiscardHandler)}))(t)
 	books := must.Get(rampbooks.New(rampbooks.Config{Store: store, Proof: proof, Products: rampbooks.Always(product),
