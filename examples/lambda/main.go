@@ -1,6 +1,11 @@
 // Lambda is a game as functions on AWS: API Gateway calls one for each call of the ramp, and a schedule
 // starts another one each hour, which keeps the books. Orders and balances are in DynamoDB, and the validator
 // key is in KMS. template.yaml deploys all of it. docs/hosting.md explains why the gateway is a REST API.
+//
+// Put your login, items and prices into game.go. Then the tests of the copy play orders on processes that are
+// frozen and killed, and the judge of the command "ramp check" tries all of its cases on them:
+//
+//	go test -v .
 package main
 
 import (
