@@ -32,6 +32,7 @@ type ledgerChain struct {
 	byHash map[common.Hash][]int
 	calls  int // to the node
 	posts  int // of one or more calls
+	asked  func()
 }
 
 type transferOf struct {
@@ -145,6 +146,9 @@ func (c *ledgerChain) answer(method string, params []json.RawMessage) any {
 // RoundTrip answers without a network.
 func (c *ledgerChain) RoundTrip(r *http.Request) (*http.Response, error) {
 	c.posts++
+	if c.asked != nil {
+		c.asked()
+	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return nil, err
