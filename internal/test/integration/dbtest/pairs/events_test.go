@@ -52,6 +52,8 @@ var events = []event{
 	{"alice mints on two devices at once", (*world).twice, nil, 0},
 	{"bob mints with her wallet", (*world).shares, nil, 0},
 	{"bob's mint is in her transaction", (*world).bundles, func(w *world) bool { return w.has(minting) }, 62},
+	{"alice mints again with what failed", (*world).resends, (*world).unsentMint, 80},
+	{"alice mints again, and closes the page", (*world).hangs, nil, 0},
 	{"alice has a new session", (*world).renames, nil, 0},
 	{"the accounts of alice and bob merge", (*world).merges, nil, 0},
 	{"alice moves to another database", (*world).movesAway, (*world).oneDatabase, 0},
@@ -84,6 +86,8 @@ var events = []event{
 	{"a person takes another's hash", func(w *world) { w.errs("another's hash") }, asking, 16},
 	{"a person takes the hash of her other order",
 		func(w *world) { w.errs("the hash of her other order") }, asking, 16},
+	{"a person takes the hash that failed", func(w *world) { w.errs("the hash that failed") },
+		func(w *world) bool { return w.has(func(o *order) bool { return o.failed != nil }) }, 92},
 	{"a person abandons", func(w *world) { w.errs("abandons") }, asking, 16},
 	{"a person abandons after 14 hours", func(w *world) { w.pass(14 * time.Hour); w.errs("abandons") }, asking, 16},
 	{"a scheduler finishes what fits after 14 hours",
@@ -157,12 +161,20 @@ var core = []string{
 	"the answer of a COMMIT is lost", "a write fails",
 }
 
-// dozen are the events of which every three are played in a long run.
+// onServers are the events of which every pair is played on PostgreSQL and MariaDB in a long run.
+var onServers = []string{
+	"repeats its last call", "never sends a result", "alice mints again, and it fails",
+	"alice moves to another database", "a person abandons after 14 hours", "the last backup is restored",
+	"the answer of a COMMIT is lost", "a write fails",
+}
+
+// dozen are the events of which every three are played in a long run: two that hide what happened, and a person who
+// errs.
 var dozen = []string{
-	"repeats its last call", "never sends a result", "alice closes the page", "alice mints again",
-	"alice mints again, and it fails", "a KYC ends", "a person obeys after 14 hours",
-	"a person abandons after 14 hours", "the first backup is restored", "the last backup is restored",
-	"the chain has stood still", "the answer of a COMMIT is lost",
+	"repeats its last call", "never sends a result", "alice closes the page", "alice mints again, and closes the page",
+	"alice mints again, and it fails", "a person takes the hash of her other order",
+	"a person abandons after 14 hours", "the first backup is restored", "the chain has stood still",
+	"the node forgets", "the node is down", "a write fails",
 }
 
 func asking(w *world) bool { return w.has(asked) }
@@ -177,6 +189,30 @@ func (w *world) second(burn, fails bool) {
 	w.validate(o)
 	w.mined(o)
 	w.deliver(o)
+}
+
+// hangs: another order of hers is signed, and she does not send it.
+func (w *world) hangs() {
+	o := w.page("alice", false)
+	w.validate(o)
+	o.closed = true
+}
+
+func (w *world) unsentMint() bool { return w.has(isUnsentMint(w)) }
+
+func isUnsentMint(w *world) func(o *order) bool {
+	return func(o *order) bool { return !o.burn && w.chain.has(o.tx) && o.told == 0 }
+}
+
+// resends: the first transaction of a mint failed, and her wallet sends another one with the same signature. The
+// service reports the first.
+func (w *world) resends() {
+	o := w.any(isUnsentMint(w))
+	other := w.chain.mine(!o.tx.ok, o.moves())
+	if o.failed = other; !o.tx.ok {
+		o.failed, o.tx = o.tx, other
+	}
+	w.sleep(2 * blockTime)
 }
 
 // batches: her wallet sends the burn with a second one in one transaction.

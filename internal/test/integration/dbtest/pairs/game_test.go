@@ -134,24 +134,30 @@ func (w *world) rollsBack() {
 // here is the server that the service and the player reach.
 func (w *world) here() *server { return w.servers[w.service.server] }
 
-// costs is what a mint costs now, and pays is what a burn pays. While a former price counts, it is the one that is
-// worse for the player.
-func (w *world) costs(s *server) int64 {
-	n := s.price.mint
+// offers are the prices that a server has: that of now, and former ones that count.
+func (w *world) offers(s *server) []price {
+	list := []price{s.price}
 	for _, p := range s.formers {
 		if w.now().Before(p.until) {
-			n = max(n, p.mint)
+			list = append(list, p)
 		}
+	}
+	return list
+}
+
+// costs is what a mint costs now, and pays is what a burn pays. While a former price counts, it is the one that is
+// worse for the player.
+func (w *world) costs(s *server) (n int64) {
+	for _, p := range w.offers(s) {
+		n = max(n, p.mint)
 	}
 	return n
 }
 
 func (w *world) pays(s *server) int64 {
 	n := s.price.burn
-	for _, p := range s.formers {
-		if w.now().Before(p.until) {
-			n = min(n, p.burn)
-		}
+	for _, p := range w.offers(s) {
+		n = min(n, p.burn)
 	}
 	return n
 }
@@ -238,9 +244,8 @@ func (w *world) apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 		if changed, _ := done.RowsAffected(); changed == 0 && n < 0 {
 			return ramp.Reject("INVALID_BALANCE")
 		} else if changed == 0 { // the player has moved to another database
-			_, err := tx.ExecContext(ctx,
-				"INSERT INTO balances (player, gold) SELECT player, ? FROM sessions WHERE session = ?",
-				n, step.Order.SessionID)
+			_, err := tx.ExecContext(ctx, w.data.bind("INSERT INTO balances (player, gold) VALUES (?, ?)"),
+				w.game.accounts[step.Order.SessionID], n)
 			if err != nil {
 				return err
 			}

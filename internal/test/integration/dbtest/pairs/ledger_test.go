@@ -78,7 +78,7 @@ func (w *world) rule(o *order) string {
 
 // paid: nothing is signed unpaid, and nothing is signed that can be traded, at the offers of this moment, for more
 // than it costs.
-func (w *world) paid(o *order) {
+func (w *world) paid(o *order, offered []price) {
 	want := int64(0)
 	if !o.burn {
 		want = -o.gold
@@ -90,12 +90,29 @@ func (w *world) paid(o *order) {
 		return
 	}
 	for _, s := range w.servers {
-		if gain := w.pays(s) - o.gold; !o.burn && gain > 0 {
-			w.fault("pump", o.player, gain, "a mint for %d was signed while a burn pays %d", o.gold, w.pays(s))
+		pays, costs := w.pays(s), w.costs(s)
+		if s == w.here() { // which must not sign for a price while another one, that it has too, pays for it
+			for _, p := range offered { // when the call began
+				pays, costs = max(pays, p.burn), min(costs, p.mint)
+			}
 		}
-		if gain := o.gold - w.costs(s); o.burn && gain > 0 {
-			w.fault("pump", o.player, gain, "a burn for %d was signed while a mint costs %d", o.gold, w.costs(s))
+		if gain := pays - o.gold; !o.burn && gain > 0 {
+			w.fault("pump", o.player, gain, "a mint for %d was signed while a burn pays %d", o.gold, pays)
 		}
+		if gain := o.gold - costs; o.burn && gain > 0 {
+			w.fault("pump", o.player, gain, "a burn for %d was signed while a mint costs %d", o.gold, costs)
+		}
+	}
+}
+
+// answered: who answers that a result was taken has moved what it says, or has told a person of the contradiction.
+func (w *world) answered(o *order, ok bool) {
+	want := int64(0)
+	if ok {
+		want = o.value()
+	}
+	if has := w.moved(o.id); has != want && !slices.Contains(w.conflicts, o) {
+		w.fault("untold", o.player, has-want, "its result was answered, and the game has moved %d", has)
 	}
 }
 

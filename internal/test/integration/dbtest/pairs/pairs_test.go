@@ -267,15 +267,19 @@ func (s *stage) together(t *testing.T, found *findings, jobs []job) {
 	t.Logf("%d together: %d scenes in %v", len(jobs[0].list), len(jobs), time.Since(begun).Round(time.Second))
 }
 
-// TestServers plays the core on the servers: each event alone, or all pairs with PAIRS_ALL=1.
+// TestServers plays a few events on the servers: each alone, and all pairs of them with PAIRS_ALL=1.
 func TestServers(t *testing.T) {
 	racedetector.Skip(t)
 	for _, d := range []rampsql.Dialect{rampsql.PostgreSQL, rampsql.MySQL} {
 		t.Run(string(d), func(t *testing.T) {
 			s, found := newStageOn(t, func(t *testing.T) database { return served(t, d) }), newFindings()
-			s.singly(t, found, alone(named(t, core), few))
+			among := named(t, onServers)
+			if testing.Short() {
+				among = among[:2]
+			}
+			s.singly(t, found, alone(among, few))
 			if os.Getenv("PAIRS_ALL") != "" {
-				s.together(t, found, inOrder(named(t, core), 2, few))
+				s.together(t, found, inOrder(among, 2, few))
 			}
 			found.judge(t)
 		})

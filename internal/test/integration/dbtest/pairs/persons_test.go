@@ -171,6 +171,11 @@ func (w *world) errs(what string) {
 				return
 			}
 			_, err = desk.Finish(ctx, o.id, other.tx.hash, who)
+		case "the hash that failed":
+			if o.failed == nil {
+				return
+			}
+			_, err = desk.Finish(ctx, o.id, o.failed.hash, who)
 		case "abandons":
 			_, err = desk.Abandon(ctx, o.id, who)
 		}

@@ -52,7 +52,9 @@ var plants = []planted{
 	{"today's rules judge a repeat", "webhook.go",
 		"|| rejection.Repeats {", "|| true {"},
 	{"whatever is rejected passes", "webhook.go",
-		"	case !repeat:\n		return nil, rejected\n", ""},
+		"	accept = repeatOnly(accept)\n	c.asked.ask(\"HandlerConfig.Store\")\n" +
+			"	switch repeat, err := h.repeats(ctx, c.op.UUID, accept); {",
+		"	switch repeat, err := true, error(nil); {"},
 	{"a former price pays for a new one", "terms.go",
 		"	t.separate(offers)\n", ""},
 	{"a failed mint is given back unseen", "rampproof/rampproof.go",
@@ -157,6 +159,8 @@ func TestUntilOneIsFound(t *testing.T) {
 		}
 	}
 	until("one event", alone(events, few))
-	until("a pair", inOrder(named(t, append([]string{"a person abandons", "the node is down"}, core...)), 2, few))
+	until("a pair", inOrder(named(t, append([]string{"a person abandons",
+		"alice mints again with what failed", "a person takes the hash that failed"}, core...)), 2, few))
+	until("three", inOrder(named(t, dozen), 3, few))
 	t.Logf("nothing found in %d scenes", played)
 }

@@ -34,6 +34,7 @@ type order struct {
 	signed      bool // the service has a signature
 	closed      bool // the page is: nothing will be sent
 	tx          *tx
+	failed      *tx    // sent before tx, and the one that the service reports
 	heard, over bool   // its result was taken; the service sends it no more
 	batch       *order // goes into the same transaction
 	decided     bool   // a person has ended it, or could not restore it
@@ -116,7 +117,7 @@ func (w *world) validate(o *order) {
 
 func (w *world) repeatValidate(o *order) {
 	o.asked++
-	excuse, rule := w.excuse(o), w.rule(o)
+	excuse, rule, offered := w.excuse(o), w.rule(o), w.offers(w.here())
 	body := fmt.Appendf(nil,
 		`{"user_sig":"0x%s","user_address":"%s","project_id":"%s","digest":"0x%s","uuid":"%s","intent":%s}`,
 		strings.Repeat("ab", 65), o.wallet.Hex(), o.project,
@@ -131,7 +132,7 @@ func (w *world) repeatValidate(o *order) {
 	if rule != "" && o.asked == 1 {
 		w.fault("allowed", o.player, o.value(), "although %s", rule)
 	}
-	w.paid(o)
+	w.paid(o, offered)
 	if heard {
 		o.signed = true
 	}
@@ -176,7 +177,8 @@ func (w *world) deliver(o *order) {
 
 func (w *world) repeatResult(o *order) {
 	o.told++
-	receipt := w.chain.receipt(o.tx)
+	reported := cmp.Or(o.failed, o.tx)
+	receipt := w.chain.receipt(reported)
 	switch w.service.copies {
 	case "reversed":
 		slices.Reverse(receipt.Logs)
@@ -187,7 +189,10 @@ func (w *world) repeatResult(o *order) {
 	w.check(err)
 	r, heard := w.call(http.MethodPost, "/api/result", o.session, w.service.key,
 		fmt.Appendf(nil, `{"session_id":"%s","uuid":"%s","tx_hash":"%s","receipt":%s,"intent":%s}`,
-			o.session, o.id, o.tx.hash, text, o.intent))
+			o.session, o.id, reported.hash, text, o.intent))
+	if r.Status < 500 {
+		w.answered(o, reported.ok)
+	}
 	o.heard = o.heard || heard && r.Status < 500
 	o.over = o.over || o.told == 21
 }
