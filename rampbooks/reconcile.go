@@ -23,7 +23,8 @@ const Overlap = 2 * time.Hour
 //
 // An order and an event belong together by their transaction, or else by user, token, direction,
 // amount and time. If that leaves a choice, it is a finding. Orders and events are each read once
-// and in order, and leave memory once they are matched. Blocks that are not final are not judged:
+// and in order, and leave memory once they are matched, but for some 40 bytes of each order: two orders
+// with one transaction are found however far apart they are. Blocks that are not final are not judged:
 // those with fewer confirmations than [Config].Proof demands, if it demands more than 1, or else
 // those after the node's "finalized" block.
 //
