@@ -20,7 +20,7 @@ NEWEST := internal/test/newest
 CORE := $(SUITES)/dbtest . examples/gameserver
 WITHOUT := $(SUITES)/doctest
 STORES := examples/stores
-LONG := $(SUITES)/copytest $(SUITES)/judgetest $(SUITES)/browsertest $(NEWEST) $(SUITES)/hosttest
+LONG := $(SUITES)/pairs $(SUITES)/copytest $(SUITES)/judgetest $(SUITES)/browsertest $(NEWEST) $(SUITES)/hosttest
 ALL := $(filter-out $(SUITES),$(MODULES)) $(filter-out %.mod %.sum,$(wildcard $(SUITES)/*))
 REST := $(LONG) $(filter-out $(CORE) $(WITHOUT) $(STORES) $(LONG),$(sort $(ALL)))
 TESTFLAGS ?=
@@ -105,7 +105,7 @@ long:
 	go test -timeout 1h -run VerdictsAgree ./ramptest -games 20000
 	JUDGE_ALL=1 go -C $(SUITES)/judgetest test -count 1 -timeout 2h .
 	internal/test/elsewhere
-	PAIRS_ALL=1 internal/test/databases go -C $(SUITES)/dbtest test -count 1 -timeout 8h -v ./pairs
+	PAIRS_ALL=1 internal/test/databases go -C $(SUITES)/pairs test -count 1 -timeout 8h -v .
 	INTERLEAVINGS_ALL=1 internal/test/databases go -C $(SUITES)/dbtest test -count 1 -timeout 1h -run Interleaving .
 	RAMP_TEST_NIGHT=1 internal/test/databases go -C examples/gameserver test -count 1 -timeout 30m -v -run UnderLoad .
 	go -C $(SUITES)/dbtest test -count 1 -timeout 1h -v -run 'BooksNeed|NothingGrows' . -book-orders 1000000 -soak 10m

@@ -291,7 +291,7 @@ func (w *world) migrates() {
 		return
 	}
 	w.migrated = true
-	files, err := filepath.Glob("../../../../../testdata/next/" + string(w.data.dialect) + "-*.sql")
+	files, err := filepath.Glob("../../../../testdata/next/" + string(w.data.dialect) + "-*.sql")
 	w.check(err)
 	for _, file := range files {
 		text, err := os.ReadFile(file)

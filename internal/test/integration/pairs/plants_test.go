@@ -95,7 +95,7 @@ func TestEachPlantFits(t *testing.T) {
 	}
 }
 
-func root(t *testing.T) string { return must.Get(filepath.Abs("../../../../.."))(t) }
+func root(t *testing.T) string { return must.Get(filepath.Abs("../../../.."))(t) }
 
 // TestPlants plays the pairs of the core with each fault, until one shows it. PAIRS_PLANT names one of them.
 func TestPlants(t *testing.T) {

@@ -126,4 +126,4 @@ func (p *played) text(f fault) string {
 		strings.Join(p.story, "; "), p.has, cmp.Or(p.heard, "nothing"), command(p.name))
 }
 
-func command(name string) string { return fmt.Sprintf("PAIRS='%s' go test -run TestOne ./pairs", name) }
+func command(name string) string { return fmt.Sprintf("PAIRS='%s' go test -run TestOne .", name) }

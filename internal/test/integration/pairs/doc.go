@@ -3,12 +3,12 @@
 // events_test.go first: the vocabulary. Then read scenes_test.go, which puts events into orders, and
 // ledger_test.go, which judges.
 //
-//	go test ./pairs                                   each event alone, and the pairs of the core
-//	PAIRS_ALL=1 go test -v -timeout 8h ./pairs        all pairs, triples, and the planted faults
-//	PAIRS_ALL=1 PAIRS_PART=3/20 go test -v ./pairs    a part of these pairs and triples
-//	PAIRS_WITH='…' go test -v -run TestPairs ./pairs  only the pairs with this event, or with "one | another"
-//	PAIRS='…' go test -v -run TestOne ./pairs         one scene, as a failure names it
-//	PAIRS_PLANT='…' go test -v -run TestPlants ./pairs  one planted fault
+//	go test .                                   each event alone, and the pairs of the core
+//	PAIRS_ALL=1 go test -v -timeout 8h .        all pairs, triples, and the planted faults
+//	PAIRS_ALL=1 PAIRS_PART=3/20 go test -v .    a part of these pairs and triples
+//	PAIRS_WITH='…' go test -v -run TestPairs .  only the pairs with this event, or with "one | another"
+//	PAIRS='…' go test -v -run TestOne .         one scene, as a failure names it
+//	PAIRS_PLANT='…' go test -v -run TestPlants .  one planted fault
 //
 // An event is a line of events_test.go. What it lasts for is two events, its begin and its end. It is
 // skipped only by what is true in the world, never by an answer of the product, because a fault would then
