@@ -19,7 +19,8 @@ const (
 	maxAmountDigits = 100 // digits before the point, and also after it
 )
 
-// Amount is an exact decimal quantity. The interface writes amounts as numbers (its
+// Amount is an exact decimal quantity: of an asset in whole units of the game, or of tokens, not of their
+// smallest units. The interface writes amounts as numbers (its
 // sections 2.2, 2.5 and 6) and balances as decimal strings (section 2.4). Both are read
 // from their text and never rounded, so that 2^53+1, 10^30 and 0.5 stay exact.
 //

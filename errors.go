@@ -63,8 +63,8 @@ var (
 	// pruned or not indexed it, or a reorganization has removed it: ask another node before you call it
 	// invented.
 	ErrNotFound = errors.New("the node does not know it (yet)")
-	// ErrAnswerTooLarge means that an answer was not read to its end. Ask for less, such as for the
-	// logs of fewer blocks.
+	// ErrAnswerTooLarge means that an answer was not read to its end: 1 MiB of initialize, or 32 MiB of
+	// a node. Ask for less, such as for the logs of fewer blocks.
 	ErrAnswerTooLarge = errors.New("the answer is too large")
 	// ErrWrongChain means that the node is not on the chain of [RPCConfig].ChainID.
 	ErrWrongChain = errors.New("the node is on another chain")
@@ -339,11 +339,12 @@ func unauthorized(code Code, err error) *Rejection {
 // RejectionOf returns the HTTP status and the errorCode with which a server without a [Handler] answers
 // an error of this package:
 //
-//	401                 the HMAC or the session is missing or wrong
+//	401                 the HMAC is missing or wrong, or the headers of the session are
 //	400, INVALID_…      an *InvalidError; the code names the first field
 //	200                 declined by Reject, by Terms or by the stored order
-//	500                 everything else
+//	500                 everything else, nil too
 //
+// A [*Rejection] keeps its own status. [Reject] has none: to refuse a session, return a Rejection with 401.
 // If the call is a result, use only the code, and answer HTTP 500: otherwise the service does not send
 // the result again.
 func RejectionOf(err error) *Rejection {

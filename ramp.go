@@ -74,12 +74,13 @@
 //
 // # What the package guarantees
 //
-// No body is parsed before its HMAC is verified, no malformed order reaches the game, and
+// With the handler, no body is parsed before its HMAC is verified, no malformed order reaches the game, and
 // no signature is released before the game approves. Amounts are exact decimals. Unknown
 // fields and values are read and kept. No text of an error and no log record shows a key, an
 // access token or a signature. The package reads no environment variables, except that the default
 // HTTPClient uses the proxy settings of [http.DefaultTransport]. It starts no background
-// goroutines, except that a signature for which a caller no longer waits runs on. It has no
+// goroutines, except that what a call no longer waits for, because its deadline has passed, runs on: a
+// signature, or a step of the store. It has no
 // global state. What its constructors return is safe for concurrent use, if what you pass to
 // them is.
 //

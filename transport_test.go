@@ -555,7 +555,7 @@ func TestAnAttemptAfterAFailureDialsAnew(t *testing.T) {
 	for name, status := range map[string]int{"unavailable": 503, "rate-limited": 429} {
 		t.Run(name, func(t *testing.T) {
 			var moved atomic.Bool
-			left, dialled := countingServer(t, func(w http.ResponseWriter, r *http.Request) {
+			left, dials := countingServer(t, func(w http.ResponseWriter, r *http.Request) {
 				if moved.Load() {
 					w.WriteHeader(status)
 					return
@@ -593,7 +593,7 @@ func TestAnAttemptAfterAFailureDialsAnew(t *testing.T) {
 					}
 				}
 			}
-			assert.NotZero(t, dialled.Load())
+			assert.NotZero(t, dials.Load())
 		})
 	}
 }

@@ -83,7 +83,8 @@ func (i InitializeIntent) MarshalJSON() ([]byte, error) {
 
 // Item is a game asset of an [InitializeIntent] (interface 2.2).
 type Item struct {
-	// The fields of the interface. Amount is greater than 0. IconURL is an https URL; http is for a
+	// The fields of the interface. Amount, in whole units of the game, is greater than 0. It is for one
+	// token, or for the order with [TermsConfig].PerOrder. IconURL is an https URL; http is for a
 	// private host only, as in development.
 	ID            string `json:"id"`
 	Amount        Amount `json:"amount"`
@@ -543,7 +544,7 @@ func (f *feeRate) read(x *wire.Reader) {
 type IntentAsset struct {
 	Type   AssetType `json:"type"`   // TypeAsset for a game asset, otherwise a token type
 	ID     string    `json:"id"`     // game asset ID, or token contract address
-	Amount Amount    `json:"amount"` // greater than 0
+	Amount Amount    `json:"amount"` // of the whole order, greater than 0; of a token, in tokens
 }
 
 // assetList is one side of an intent.
@@ -718,7 +719,7 @@ func byID(list []AssetAmount) []AssetAmount {
 type Result struct {
 	SessionID string    `json:"session_id"` // session identifier
 	UUID      uuid.UUID `json:"uuid"`       // identifies the order
-	TxHash    string    `json:"tx_hash"`    // transaction hash
+	TxHash    string    `json:"tx_hash"`    // transaction hash, as it was sent: any text, or empty
 	Receipt   Receipt   `json:"receipt"`    // outcome of the transaction
 	Intent    Intent    `json:"intent"`     // what was exchanged, as the service reports it
 

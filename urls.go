@@ -28,7 +28,8 @@ type CatalogParams struct {
 	Lang      Lang    // optional: the language of the page; one that the service lacks is left out
 
 	// SessionID (the user's game character) and AccessToken are required. The service sends both back
-	// in headers, so no white space may surround them.
+	// in headers, so no white space may surround them, and no control character may be in them. A
+	// SessionID has at most 1,024 bytes, and a token does not begin with Bearer.
 	SessionID   string
 	AccessToken AccessToken
 }

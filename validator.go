@@ -173,7 +173,9 @@ func untilDone(ctx context.Context, limit time.Duration,
 // Address returns the address of the validator key, for the console.
 func (s *Signer) Address() common.Address { return s.address }
 
-// Sign returns the signature of the digest.
+// Sign returns the signature of the digest (interface 5.3), which is not hashed again. The error wraps
+// [ErrValidatorKey] or [ErrSignature], or is that of the key service. Sign waits as long as ctx: only a
+// [Handler] has a [HandlerConfig].SignTimeout.
 func (s *Signer) Sign(ctx context.Context, d Digest) (Signature, error) {
 	if s.sign == nil {
 		return Signature{}, fmt.Errorf("ramp: %w: the Signer was not made by a constructor", ErrValidatorKey)

@@ -20,7 +20,7 @@ import (
 // one internal struct, the documentation of Config would lack it, and nobody could set it in a literal.
 func TestEverySwitchReachesTheEmulator(t *testing.T) {
 	examples := map[reflect.Type]any{
-		reflect.TypeFor[ramp.HMACKey](): ramp.Must(ramp.TextKey("key")),
+		reflect.TypeFor[ramp.HMACKey](): must.Get(ramp.TextKey("key"))(t),
 		reflect.TypeFor[*ramp.Amount](): amount(1),
 		reflect.TypeFor[time.Time]():    time.Unix(1, 0),
 		reflect.TypeFor[*StateFile]():   &StateFile{new(statefile.File)},

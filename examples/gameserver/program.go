@@ -90,7 +90,7 @@ func newProgram(args []string, getenv func(string) string, stderr io.Writer) (*p
 			"empty means none")
 	flags.StringVar(&p.books, "books", "",
 		"`file` with the position of the books, which are then compared with "+
-			"the chain every hour;\nset it on one server only")
+			"the chain every hour;\neach server that has it needs a file of its own")
 	if err := parse(flags, args, getenv); err != nil {
 		return nil, err
 	}

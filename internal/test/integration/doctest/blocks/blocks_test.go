@@ -142,6 +142,10 @@ func keep(ctx context.Context, session ramp.Session, request *ramp.ValidateReque
 	// block: // accept is a function
 }
 
+func end(ctx context.Context, r *http.Request, key ramp.HMACKey, body []byte, chain *ramp.RPC, store ramp.Store) error {
+	// block: result, _, err := ramp.ReadResult(
+}
+
 func decline(w http.ResponseWriter, err error) {
 	// block: rejection := ramp.RejectionOf(err)
 }
