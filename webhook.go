@@ -28,7 +28,8 @@ const (
 // ReadValidate verifies and reads a validate call (interface 2.5, 5), so that nothing of its body is
 // read before the HMAC holds. body is the raw body, which ReadValidate copies. The session is what
 // the headers claim: check its token, and the order with [Terms.Match]. The error is a [*Rejection] or
-// an [*InvalidError], and [RejectionOf] says how to answer it. Bound the body before you read it. A [Handler] does all of this by itself.
+// an [*InvalidError], and [RejectionOf] says how to answer it. Bound the body before you read it. A
+// [Handler] does all of this by itself.
 func ReadValidate(key HMACKey, header http.Header, body []byte) (*ValidateRequest, Session, error) {
 	if err := verify(key, header, body); err != nil {
 		return nil, Session{}, err
