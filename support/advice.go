@@ -71,7 +71,8 @@ func Advise(r *Report, now time.Time) Advice {
 			first(func(other *Candidate) bool { return proves(other) && other.Hash != c.Hash }) != nil
 		if doubtful {
 			return next(NextAskService, c, "More than one transaction, amount or order fits. "+
-				"Ask which one is the order's, and finish it with that.")
+				"Ask which one is the order's, and finish it with that: against the evidence, if it fits "+
+				"another order, too.")
 		}
 		if refused != "" {
 			return next(NextCorrect, c, "Correct the cause. Then finish the order with this transaction, "+
@@ -101,11 +102,11 @@ func Advise(r *Report, now time.Time) Advice {
 		return next(NextOtherOrder, c, fmt.Sprintf("Order %s has claimed this transaction. Look at it: "+
 			"it has ended by the transaction, or it waits. It may be in another database.", c.EndedOther))
 	}
-	if c := first(func(c *Candidate) bool { return c.EndedOther != nil && !c.Batch }); c != nil {
+	if c := first(func(c *Candidate) bool { return c.EndedOther != nil && !c.Batch && !c.Equal }); c != nil {
 		return next(NextOtherOrder, c, fmt.Sprintf("This transaction has ended order %s. "+
 			"It is not this order's, or that one was ended wrongly.", c.EndedOther))
 	}
-	if c := first(func(c *Candidate) bool { return c.Unproven != "" }); c != nil {
+	if c := first(func(c *Candidate) bool { return c.Unproven != "" && !c.Equal }); c != nil {
 		return next(NextAskService, c, "This transaction may be the order's, and does not prove it: "+
 			console.Quote(c.Unproven)+
 			". Ask the service. Abandon the order against the evidence only if it is another's.")
@@ -115,6 +116,11 @@ func Advise(r *Report, now time.Time) Advice {
 	}
 	if stood := r.stoodStill(); stood != "" {
 		return next(NextWait, nil, "Wait: "+stood+".")
+	}
+	if c := first(func(c *Candidate) bool { return c.Equal }); c != nil {
+		return next(NextAbandon, c, fmt.Sprintf("This transaction has ended order %s, which is equal to "+
+			"this one: it does not matter whose it is, and there is no other. Ask the service whether the "+
+			"signature of either order can still be used. If not, abandon this one.", c.EndedOther))
 	}
 	return next(NextAbandon, nil, "No transaction is the order's. "+
 		"Ask the service whether its signature can still be used. If not, abandon the order.")

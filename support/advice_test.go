@@ -31,6 +31,7 @@ func TestTheNextStep(t *testing.T) {
 	objects := func(c *support.Candidate) { unproven(c); c.Objection = "it minted as much" }
 	endedOther := func(c *support.Candidate) { c.EndedOther = &other }
 	claimed := func(c *support.Candidate) { c.EndedOther, c.Claimed = &other, true }
+	equal := func(c *support.Candidate) { c.EndedOther, c.Equal = &other, true }
 	batch := func(c *support.Candidate) { c.Batch = true }
 	hidden := func(c *support.Candidate) { c.Hidden = "the node answers null" }
 	before := func(c *support.Candidate) { c.Time = accepted.Add(-20 * time.Minute) }
@@ -64,6 +65,9 @@ func TestTheNextStep(t *testing.T) {
 		{"", with(one(1, endedOther, batch, alsoProves)), later, support.NextAskService, 1},
 		{"", with(one(1, endedOther, batch, unproven)), later, support.NextAskService, 1},
 		{"one has ended another order", with(one(1, endedOther)), later, support.NextOtherOrder, 1},
+		{"one has ended another order, which is equal", with(one(1, equal)), later, support.NextAbandon, 1},
+		{"", with(one(1, equal), one(2, endedOther)), later, support.NextOtherOrder, 2},
+		{"", with(one(1, equal), one(2)), later, support.NextFinish, 2},
 		{"another order has claimed one", with(one(1, claimed)), later, support.NextOtherOrder, 1},
 		{"one has ended another order", with(one(1, endedOther), one(2)), later, support.NextFinish, 2},
 		{`one "does not prove", but abandoning fails because of it`, with(one(1, objects)), later,

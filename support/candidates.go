@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math/big"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -139,6 +140,13 @@ func (o *Orders) candidateOf(ctx context.Context, order *ramp.Order, sent *ramp.
 			o.prover.Covers(order, c.ended, receipt) == nil
 		if o.endedRightly(order, c.ended, sent, receipt) {
 			c.Objection = objectionToOther(order, other)
+			if len(c.ended) == 1 && areEqual(order, other) {
+				until := other.AcceptedAt.Add(maxDelay)
+				if c.Equal = !until.After(o.config.Now()); !c.Equal && other.Reason != "" {
+					c.Objection = fmt.Sprintf("it has ended order %s by hand, which is equal to this one, "+
+						"and whose own transaction may come until %s", other.UUID, until.Format(time.RFC3339))
+				}
+			}
 		}
 	}
 	return c, nil
@@ -184,6 +192,15 @@ func objectionToOther(order, other *ramp.Order) string {
 	}
 	return fmt.Sprintf("it has ended order %s, which names the same wallet and is of another session",
 		other.UUID)
+}
+
+// areEqual reports whether two orders are for the same assets and tokens, of the same session and wallet: the
+// player is right if either ends as the other should have ended.
+func areEqual(a, b *ramp.Order) bool {
+	return a.SessionID == b.SessionID && a.ProjectID == b.ProjectID && a.Network == b.Network &&
+		strings.EqualFold(a.UserAddress, b.UserAddress) && a.Direction == b.Direction &&
+		reflect.DeepEqual([]any{a.Assets, a.Intent.From, a.Intent.To},
+			[]any{b.Assets, b.Intent.From, b.Intent.To})
 }
 
 // endedRightly reports whether a transaction is that of another order: it proves its end, moved nothing more

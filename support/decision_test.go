@@ -85,14 +85,17 @@ var decisions = map[string]func(t *testing.T){
 			assert.Contains(t, report.Candidates[0].AlsoProves, hanging[1].UUID)
 			assert.Contains(t, report.Text(), "another amount than the order is about")
 			assert.Contains(t, report.Text(), "it also proves that order "+hanging[1].UUID.String())
+			_, err := orders.Finish(t.Context(), hanging[2].UUID, sent[0], alice)
+			require.ErrorContains(t, err, "it fits order "+hanging[0].UUID.String()+", too, which waits")
 			store.Keep(t, rig.Ended(hanging[1], ramp.OrderSucceeded, sent[1], rig.Now))
 			report = must.Get(orders.Show(t.Context(), hanging[2].UUID))(t)
 			assert.NotContains(t, report.Candidates[0].AlsoProves, hanging[1].UUID, "it has ended")
 			for _, c := range report.Candidates {
 				if c.Hash == sent[0] { // of more than the order is about
-					assert.Empty(t, c.Unproven, "finishing accepts it, too")
+					assert.Empty(t, c.Unproven, "finishing accepts it, too, against the evidence")
 				}
 			}
+			must.Get(orders.Finish(t.Context(), hanging[2].UUID, sent[0], against))(t)
 		}
 	},
 	"one has ended another order, and moved enough for both": func(t *testing.T) {
@@ -116,6 +119,19 @@ var decisions = map[string]func(t *testing.T){
 		d.Service.Advance(13 * time.Hour)
 		_, err = d.Abandon(t.Context(), order.UUID, alice)
 		require.NoError(t, err, "it is the other's")
+		assert.EqualValues(t, 900, d.Gold)
+	},
+	"one has ended another order, which is equal": func(t *testing.T) {
+		d := newStudio(t)
+		d.Witness(t)
+		other := d.Place(t, d.Service.Mint)
+		order := d.Place(t, d.Service.Mint, ramptest.StaysPending())
+		d.Service.Advance(13 * time.Hour)
+		report := must.Get(d.Show(t.Context(), order.UUID))(t)
+		assert.Equal(t, support.NextAbandon, report.Advice.Next)
+		assert.Equal(t, &other.TxHash, report.Advice.Tx)
+		assert.Contains(t, report.Text(), "\n    which is equal to this order: it does not matter whose it is\n")
+		must.Get(d.Abandon(t.Context(), order.UUID, alice))(t)
 		assert.EqualValues(t, 900, d.Gold)
 	},
 	"another order has claimed one": func(t *testing.T) {

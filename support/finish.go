@@ -19,8 +19,9 @@ import (
 // Finish ends an order as a transaction ended, if the service does not deliver its result: a
 // failed mint gives back, and a successful burn grants. [Config].Proof is required, whose
 // confirmations the transaction must have. If it does not prove the end of the order, the
-// error wraps [rampproof.ErrNotProven]; [Decision].AgainstEvidence overrides that. Before a
-// mint is given back, Finish looks for a transaction that minted it, and fails as
+// error wraps [rampproof.ErrNotProven]; [Decision].AgainstEvidence overrides that. It also proves
+// nothing if it fits another order of the user that waits, because nobody but the service knows whose
+// it is. Before a mint is given back, Finish looks for a transaction that minted it, and fails as
 // [Orders.Abandon] does. AgainstEvidence does not override a [*CandidateError] here.
 //
 // Who and why are logged and stored. If the order has ended otherwise, or another order has
@@ -43,15 +44,19 @@ func (o *Orders) Finish(
 		if err != nil {
 			return ramp.Step{}, err
 		}
+		at, err := o.timeOf(ctx, &result.Receipt)
+		if err != nil {
+			return ramp.Step{}, err
+		}
+		age := order.AcceptedAt.Sub(at)
+		if err := o.checkWhose(ctx, &order, result, at, d); err != nil {
+			return ramp.Step{}, err
+		}
 		isMint := order.State == ramp.OrderAccepted && order.Direction == ramp.Mint
 		if isMint && result.Outcome() == ramp.OrderFailed {
 			if err := o.checkUnminted(ctx, &order, d); err != nil {
 				return ramp.Step{}, err
 			}
-		}
-		age, err := o.age(ctx, &order, &result.Receipt)
-		if err != nil {
-			return ramp.Step{}, err
 		}
 		finish := o.finishProven(result, age, reason, d)
 		if !d.Batch {
@@ -123,17 +128,56 @@ func (o *Orders) finishProven(
 	}
 }
 
-// age returns how much older than an order its transaction is.
-func (o *Orders) age(ctx context.Context, order *ramp.Order, receipt *ramp.Receipt) (time.Duration, error) {
+// timeOf returns when a transaction happened.
+func (o *Orders) timeOf(ctx context.Context, receipt *ramp.Receipt) (at time.Time, err error) {
 	number, err := receipt.BlockNumber.Uint64()
 	if err != nil {
-		return 0, err
+		return at, err
 	}
 	block, err := evidence.BlockAt(ctx, o.chain, ramp.AtBlock(number))
 	if err != nil {
-		return 0, err
+		return at, err
 	}
-	return order.AcceptedAt.Sub(evidence.TimeOf(block.Timestamp)), nil
+	return evidence.TimeOf(block.Timestamp), nil
+}
+
+// checkWhose returns an error if a transaction that proves the end of an order fits another one of its user
+// that waits, too: if the wrong one ended, nobody could end the other as it did.
+func (o *Orders) checkWhose(
+	ctx context.Context, order *ramp.Order, result *ramp.Result, at time.Time, d Decision,
+) error {
+	if d.AgainstEvidence || d.Batch || order.State != ramp.OrderAccepted {
+		return nil
+	}
+	if _, unproven := o.prover.Check(order, result.Transaction, &result.Receipt); unproven != nil {
+		return nil // which is said when the order would end
+	}
+	ended, err := o.endedOther(ctx, order.UUID, result.Receipt.TransactionHash)
+	if err != nil || ended != nil {
+		return err // likewise
+	}
+	others, err := o.waitingOf(ctx, order)
+	if err != nil {
+		return err
+	}
+	for i := range others {
+		other := &others[i]
+		e, unproven := o.prover.Check(other, result.Transaction, &result.Receipt)
+		isTimely := !other.AcceptedAt.Add(-skew).After(at)
+		if unproven == nil && isTimely && !o.fitsOnly(order, other, &e) {
+			return fmt.Errorf("ramp: order %s: %w: it fits order %s, too, which waits: ask the service "+
+				"whose it is, and finish that one against the evidence",
+				order.UUID, rampproof.ErrNotProven, other.UUID)
+		}
+	}
+	return nil
+}
+
+// fitsOnly reports whether what a transaction moved is the amount of an order, and not that of another.
+func (o *Orders) fitsOnly(order, other *ramp.Order, e *ramp.Evidence) bool {
+	moved, pieces := movedBy(e), len(e.TokenIDs) > 0
+	return e.Succeeded && moved != nil && o.tradeOf(order).Fits(moved, pieces) &&
+		!o.tradeOf(other).Fits(moved, pieces)
 }
 
 // checkUnminted returns an error before a mint is given back by its failed transaction, if another

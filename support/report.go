@@ -105,6 +105,10 @@ type Candidate struct {
 	// have ended by it instead of this one.
 	Batch bool `json:"batch,omitzero"`
 
+	// Equal reports whether EndedOther is an order for the same, of the same session and wallet, that was
+	// accepted at least 13 hours ago: it does not matter which of the two the transaction belongs to.
+	Equal bool `json:"equal,omitzero"`
+
 	ended []*ramp.Order // the orders that have ended by it
 
 	// Objection is why [Orders.Abandon] refuses because of the transaction, or empty if it

@@ -62,6 +62,9 @@ func (r *Report) Text() (text string) {
 		} else if c.EndedOther != nil {
 			fmt.Fprintf(out, "    it has ended order %s\n", c.EndedOther)
 		}
+		if c.Equal {
+			fmt.Fprintln(out, "    which is equal to this order: it does not matter whose it is")
+		}
 		if c.Batch {
 			fmt.Fprintln(out, "    it moved enough for this order, too: it settles several")
 		}

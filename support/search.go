@@ -93,7 +93,13 @@ func (o *Orders) countHours(ctx context.Context, report *Report, newest *ramp.Bl
 		report.Incomplete != "" || slices.ContainsFunc(report.Candidates, speaks) || o.config.NoEmptyBlocks {
 		return nil
 	}
-	count, err := evidence.HoursWithBlocks(ctx, o.chain, order.AcceptedAt, report.FirstBlock, newest,
+	since := order.AcceptedAt
+	for _, c := range report.Candidates {
+		if c.Equal && c.ended[0].AcceptedAt.After(since) { // whose transaction may have waited, too
+			since = c.ended[0].AcceptedAt
+		}
+	}
+	count, err := evidence.HoursWithBlocks(ctx, o.chain, since, report.FirstBlock, newest,
 		evidence.MaxDelayHours)
 	report.ChainHours = &count
 	return err

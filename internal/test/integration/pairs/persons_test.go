@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -82,6 +83,9 @@ func (w *world) follow(p person, stored *ramp.Order) string {
 			d.Batch = true
 			_, err = desk.Finish(ctx, o.id, hash, d)
 		}
+		if err != nil && strings.Contains(err.Error(), "ask the service whose it is") { // which has said so
+			_, err = desk.Finish(ctx, o.id, hash, against)
+		}
 		return err
 	}
 	switch a.Next {
@@ -90,7 +94,13 @@ func (w *world) follow(p person, stored *ramp.Order) string {
 	case support.NextBatch:
 		_, err = desk.Finish(ctx, o.id, *a.Tx, batch)
 	case support.NextAbandon:
+		equal := a.Tx != nil // it does not matter which of two orders the transaction of Tx belongs to
+		unsent := func(b *order) bool { return b.player == o.player && b.tx == nil && w.mayCome(b) }
 		switch {
+		case equal && p.hears && w.has(unsent):
+			return "the service says: wait"
+		case equal:
+			_, err = desk.Abandon(ctx, o.id, who)
 		case p.hears && w.chain.has(o.tx):
 			err = finish(o.tx.hash, who)
 		case p.hears && w.mayCome(o):
