@@ -138,7 +138,7 @@ func player() ramp.Session { return ramp.Session{ID: session, Token: ramp.NewAcc
 // initialize offers 100 gold a token.
 func (g *rig) initialize(edit func(*ramp.InitializeIntent)) (*ramp.Initialization, error) {
 	item := []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100),
-		IconURL: "https://user:secret@cdn.example/gold.png"}}
+		IconURL: "https://cdn.example/gold.png?token=secret-of-the-icon"}}
 	r := ramp.InitializeRequest{PlayerID: "player-7", Name: "Gi-dong",
 		Intent: ramp.InitializeIntent{Network: ramp.Testnet,
 			ProjectID: "project-1", Token: "0x00000000000000000000000000000000000070c3", MintFeeBps: 2000,
@@ -397,7 +397,7 @@ func TestTheFilesHoldNoSecretAndKeepTheirLength(t *testing.T) {
 	}
 	require.Len(t, secrets, 1)
 	secrets = append(secrets, consoleKey, token, session, "player-7", "Gi-dong", "홍길동",
-		"user:secret", "secret-key-of-the-console")
+		"secret-of-the-icon", "secret-key-of-the-console")
 	for _, entry := range must.Get(os.ReadDir(g.folder))(t) {
 		text := string(must.Get(os.ReadFile(filepath.Join(g.folder, entry.Name())))(t))
 		for _, secret := range secrets {

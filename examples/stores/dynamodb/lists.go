@@ -22,17 +22,6 @@ var (
 	_ rampbooks.OrderLister = (*Store)(nil)
 )
 
-const endedKey = "ended"
-
-func sessionKey(id string) string     { return "session#" + id }
-func walletKey(address string) string { return "wallet#" + strings.ToLower(address) }
-
-// sortKey sorts orders by a time, and those of one millisecond by their UUID.
-func sortKey(at time.Time, id uuid.UUID) string { return moment(at) + "#" + id.String() }
-
-// moment sorts before the orders of its millisecond, and after all earlier ones.
-func moment(at time.Time) string { return fmt.Sprintf("%015d", max(0, at.UnixMilli())) }
-
 const end = "~" // sorts after every key
 
 // behind sorts right after a key, and before right before it, so that a page begins beside an order.

@@ -62,9 +62,6 @@ type row struct {
 	order    *ramp.Order                     // nil if there is none, or if it was rejected
 }
 
-func orderKey(id uuid.UUID) string        { return "order#" + id.String() }
-func transactionKey(txHash string) string { return "transaction#" + txHash }
-
 // Update implements ramp.Store.
 func (s *Store) Update(ctx context.Context, id uuid.UUID, next ramp.Transition) (ramp.Step, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -185,21 +182,6 @@ func (s *Store) write(ctx context.Context, r row, step ramp.Step) (done bool, er
 		}
 	}
 	return false, err
-}
-
-type attributes = map[string]types.AttributeValue
-
-func text(s string) types.AttributeValue   { return &types.AttributeValueMemberS{Value: s} }
-func number(n string) types.AttributeValue { return &types.AttributeValueMemberN{Value: n} }
-
-func textOf(v types.AttributeValue) string {
-	switch v := v.(type) {
-	case *types.AttributeValueMemberS:
-		return v.Value
-	case *types.AttributeValueMemberN:
-		return v.Value
-	}
-	return ""
 }
 
 // orderItem stores an order, with what the indexes look for.

@@ -12,14 +12,6 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 )
 
-// indexes are those of the orders, with their two keys. A list of them may lag behind by some milliseconds.
-var indexes = [][2]string{
-	{"waits", "accepted"},   // by direction
-	{"ended", "finished"},   // under one key: a thousand orders may end in a second
-	{"session", "accepted"}, // by player
-	{"wallet", "accepted"},
-}
-
 // Tables describes the tables, for the CreateTable of a test, or to compare with what your deployment makes.
 // Turn on point-in-time recovery for both, and set no time to live: an order never expires.
 func (s *Store) Tables() []*dynamodb.CreateTableInput {

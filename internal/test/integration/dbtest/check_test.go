@@ -172,8 +172,6 @@ func TestCheckRehearses(t *testing.T) {
 		{name: "no primary key", dialect: lite, migration: sqlite("NOT NULL PRIMARY KEY", "NOT NULL"),
 			want: "PRIMARY KEY"},
 
-		{name: "read only", dialect: pg, options: sql.TxOptions{ReadOnly: true}, want: trial},
-		{name: "read only", dialect: mysql, options: sql.TxOptions{ReadOnly: true}, want: trial, only: "MariaDB"},
 		{name: "no such level", dialect: pg, options: sql.TxOptions{Isolation: sql.LevelLinearizable},
 			want: trial + "begin, with Config.TxOptions: "},
 		{name: "no such level", dialect: mysql, options: sql.TxOptions{Isolation: sql.LevelLinearizable},

@@ -27,7 +27,7 @@ type rows struct {
 	values  [][]any
 }
 
-var tables = []string{"ramp_orders", "ramp_refusals", "balances", "sessions", "moves"}
+var tables = []string{"ramp_orders", "ramp_refusals", "ramp_claims", "balances", "sessions", "moves"}
 
 // backUp makes a backup, if one will be restored.
 func (w *world) backUp() {

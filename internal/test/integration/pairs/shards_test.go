@@ -28,9 +28,14 @@ type orders interface {
 // open makes the stores of all databases.
 func (s *store) open() {
 	s.shards = nil
+	var claims *rampsql.Claims
+	if len(s.w.dbs) > 1 {
+		claims = must.Get(rampsql.NewClaims(rampsql.ClaimsConfig{DB: s.w.dbs[0], Dialect: s.w.data.dialect,
+			Network: ramp.Testnet}))(s.w.t)
+	}
 	for _, db := range s.w.dbs {
 		s.shards = append(s.shards, must.Get(rampsql.New(rampsql.Config{DB: db, Dialect: s.w.data.dialect,
-			Apply: s.w.apply, Projects: s.w.game.projects, Network: ramp.Testnet,
+			Apply: s.w.apply, Projects: s.w.game.projects, Network: ramp.Testnet, Claims: claims,
 			Logger: slog.New(slog.NewJSONHandler(s.w.log, nil))}))(s.w.t))
 	}
 	s.orders = s.shards[0]
