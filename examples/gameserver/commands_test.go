@@ -104,7 +104,9 @@ func TestAPersonDecidesAboutAnOrderThatNeverEnds(t *testing.T) {
 		decision := []string{"-who", "bob", "-reason", "case 16", "-tx", own, silent.String()}
 		_, _, err = desk(t, node, slices.Concat([]string{"finish"}, chain[:6], decision)...)
 		says(t, fmt.Sprint(err), "Config.Network must be mainnet or testnet")
-		printed, logged, err = desk(t, node, slices.Concat([]string{"finish"}, chain, decision)...)
+		_, _, err = desk(t, node, slices.Concat([]string{"finish"}, chain, decision)...)
+		says(t, fmt.Sprint(err), ", too, which waits: ask the service whose it is")
+		printed, logged, err = desk(t, node, slices.Concat([]string{"finish", "-against-evidence"}, chain, decision)...)
 		check(t, err)
 		says(t, printed, "is succeeded; the game has moved: nothing")
 		says(t, logged, `"who":"bob","reason":"case 16"`)

@@ -293,8 +293,11 @@ func TestTheRunbookOfATransactionThatEndedAnotherOrder(t *testing.T) {
 	s := login(t, i.server.url, "alice")
 	wrong := must(i.mint(s, ramptest.StaysPending()))(t)
 	order := i.mustMint(s, ramptest.ResultNever())
-	must(i.desk("orders", "finish", "-who", "bob", "-reason", "case 18", "-tx", order.TxHash.Hex(),
-		wrong.UUID.String()))(t)
+	finish := []string{"orders", "finish", "-who", "bob", "-reason", "case 18", "-tx", order.TxHash.Hex()}
+	if _, err := i.desk(append(finish, wrong.UUID.String())...); err == nil {
+		t.Error("a transaction that fits two orders has ended one, and nobody was asked whose it is")
+	}
+	must(i.desk(append(finish, "-against-evidence", wrong.UUID.String())...))(t)
 	if err := i.service.Resend(t.Context(), order); err == nil {
 		t.Error("one transaction has ended two orders")
 	}
