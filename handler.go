@@ -61,7 +61,8 @@ type HandlerConfig struct {
 	Store Store
 
 	// OnConflict is called with every result that contradicts its order, at each delivery. This
-	// delivery has moved no assets, and a person must decide. conflict.Field says what differs:
+	// delivery has moved no assets, and a person must decide. Return nil when a person will learn of it, and
+	// an error otherwise. conflict.Field says what differs:
 	//
 	//	receipt.status       the order has already ended in another way. If OnConflict returns nil, the
 	//	                     answer is HTTP 400, and the service does not send the result again

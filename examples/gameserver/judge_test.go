@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"testing"
+	"time"
 
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/conformance"
@@ -55,6 +56,7 @@ func targetOf(t *testing.T, p *process) conformance.Server {
 		Player: func(_ context.Context, name string) (ramp.Session, error) {
 			return login(t, p.url, name), nil
 		},
-		Strict: true,
+		Strict:  true,
+		Timeout: time.Minute, // a busy machine is not a server that hangs
 	}
 }

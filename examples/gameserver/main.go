@@ -75,6 +75,10 @@
 //	log.go        the log
 //	bodies.go     the memory of bodies
 //
+// If you have a server already, copy what it lacks: serve.go and bodies.go for how it listens and stops,
+// metrics.go, log.go, shop.go, and caps.go with moved.go. Your staff needs commands.go and decisions.go, with
+// erase.go, findings.go and journal.go.
+//
 // Delete what you do not need: mysql*.go or postgres.go without such a database, and proxy_*_test.go,
 // nginx.conf and haproxy.cfg without these proxies.
 package main

@@ -46,6 +46,7 @@ func TestARightServerPassesEveryCase(t *testing.T) {
 	s := newStudio(t, rate())
 	s.target.Token, s.target.Amount, s.target.Tokens = "0x0000000000000000000000000000000000007e57", 2, 1
 	s.target.Late = time.Millisecond // in real time; what is late is found in virtual time
+	s.target.Timeout = time.Minute   // a busy machine is not a server that hangs
 	j := newJudge(t, s)
 	cases, done := judge.Cases(), make(map[string]bool)
 	verdicts := j.Run(t.Context(), cases, 8, func(v judge.Verdict) { done[v.Case.ID] = true })
@@ -67,6 +68,7 @@ func TestABurnMayHaveARateOfItsOwn(t *testing.T) {
 	s := newStudio(t, rates(4, 2))
 	s.target.Token = "0x0000000000000000000000000000000000007e57"
 	s.target.Amount, s.target.Tokens, s.target.BurnTokens = 4, 1, 2
+	s.target.Timeout = time.Minute
 	j := newJudge(t, s)
 	burns := slices.DeleteFunc(judge.Cases(), func(c judge.Case) bool {
 		return c.Subject != "terms" && c.Subject != "amount" && !strings.Contains(c.ID, "burn")
