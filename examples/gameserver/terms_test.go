@@ -189,5 +189,4 @@ func TestAPriceChangesServerByServer(t *testing.T) {
 			equal(t, "a burn pays more than a mint costs", slices.Max(burns) > slices.Min(mints), true)
 		})
 	}
-	says(t, document(t, "operations.md"), "## Changing a price")
 }
