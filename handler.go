@@ -38,9 +38,8 @@ type Players interface {
 // net/http, or without HTTP, use Answer.
 //
 // The service delivers a result again only after HTTP 500 or no answer. So the answer to a result is
-// HTTP 200 or 500, whatever fails. There is one exception: if the result contradicts how the order
-// ended, and OnConflict returned nil, the answer is 400. Once the HMAC of a result is verified, the
-// handler works on it even if the sender has gone.
+// HTTP 200 or 500, whatever fails. There is one exception: see [HandlerConfig].OnConflict. Once the
+// HMAC of a result is verified, the handler works on it even if the sender has gone.
 //
 // A call is answered before the deadline of its context, less [HandlerConfig].SendTime: with HTTP 500
 // if the store, the signer or any other part has not returned by then, even if it ignores its context.
@@ -139,9 +138,9 @@ type HandlerConfig struct {
 	TranslateCode func(Code) Code
 
 	// MaxBody is the maximum size of a body in bytes. A larger one is answered with HTTP 413, and a
-	// larger result with 500, so that it arrives once the limit was raised. The default is 1 MiB. A
-	// connection can hold up to MaxBody until the HMAC is checked, so limit the number of connections,
-	// and set ReadTimeout of your [http.Server].
+	// larger result with 500, so that it arrives once the limit was raised. The default is 1 MiB.
+	// Until the HMAC is checked, a connection can hold three times as much, while the buffer grows. So
+	// limit the number of connections, and set ReadTimeout of your [http.Server].
 	MaxBody int64
 
 	// Logger gets one record for each call, "ramp: call". It must not block: the call is answered after
