@@ -6,6 +6,9 @@
 // frozen and killed, and the judge of the command "ramp check" tries all of its cases on them:
 //
 //	go test -v .
+//
+// They only answer the service. What starts an order, and sends the link to the player, is your game's own code: it
+// issues the token with game.token, and calls ramp.Client, as "Your server" of the README shows.
 package main
 
 import (

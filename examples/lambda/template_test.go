@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -72,6 +73,20 @@ func TestTheTemplateKeepsTheRule(t *testing.T) {
 		if r.Properties.FunctionURLConfig != nil || r.Type == "AWS::Serverless::HttpApi" {
 			t.Errorf("%s answers for itself, and cannot answer 500", name)
 		}
+	}
+}
+
+// A comma in a description, or a property that SAM does not take there, ends a deployment before it begins.
+func TestSAMUnderstandsTheTemplate(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes longer than -short allows")
+	}
+	lint, err := exec.LookPath("cfn-lint")
+	if err != nil {
+		t.Skip("*** NOT TESTED: cfn-lint is not installed ***")
+	}
+	if said, err := exec.CommandContext(t.Context(), lint, "template.yaml").CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, said)
 	}
 }
 
