@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	ramp "github.com/token-ramp/ramp-go"
@@ -38,10 +37,9 @@ func TestADeployUnderLoadLosesNoValidate(t *testing.T) {
 			const callers, deployments = 8, 4
 			var mu sync.Mutex
 			answers, opened := map[string]int{}, 0
-			var made [callers]atomic.Int64 // the calls of each
 			stop := make(chan struct{})
 			var wg sync.WaitGroup
-			for n := range callers {
+			for range callers {
 				kept := client.Transport.(*http.Transport).Clone() // a connection of its own, kept open
 				kept.MaxIdleConns, kept.IdleConnTimeout = 1, 0
 				kept.DialTLSContext = nil
@@ -64,7 +62,6 @@ func TestADeployUnderLoadLosesNoValidate(t *testing.T) {
 						mu.Lock()
 						answers[got]++
 						mu.Unlock()
-						made[n].Add(1)
 					}
 				})
 			}
@@ -75,12 +72,6 @@ func TestADeployUnderLoadLosesNoValidate(t *testing.T) {
 					p.start()
 					await(t, func() bool { return strings.Contains(p.log.String(), "unverified") },
 						func() string { return "the proxy sends a new server no call" })
-					// No call is left that has failed at this server, and would now meet the next one, which stops.
-					for n := range callers {
-						before := made[n].Load()
-						await(t, func() bool { return made[n].Load() > before+1 },
-							func() string { return "a caller makes no calls" })
-					}
 				}
 			}
 			close(stop)
@@ -92,6 +83,27 @@ func TestADeployUnderLoadLosesNoValidate(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A call meets one server as it stops, and then the other one: nginx had no time between the two. The first is up
+// again. HAProxy sends no call to a server that will stop, because of -drain.
+func TestACallOutlivesTwoServersThatStop(t *testing.T) {
+	if _, err := lookUp("nginx"); err != nil {
+		t.Skip("*** NOT TESTED: nginx is not installed ***")
+	}
+	first, second := startBackend(t), startBackend(t)
+	url, client := startProxy(t, "nginx", configOf(t, "nginx"), first.address, second.address)
+	for range 4 { // also on connections that were kept open
+		first.mode.Store("stops")
+		second.mode.Store("stops")
+		equal(t, "a call", validated(client, url), "200")
+		equal(t, "the servers", fmt.Sprint(first.mode.Load(), " ", second.mode.Load()), "fine fine")
+	}
+	first.mode.Store("closes")
+	second.mode.Store("closes")
+	before := first.calls.Load() + second.calls.Load()
+	equal(t, "a call, while no server is up", validated(client, url), "500")
+	equal(t, "its tries", first.calls.Load()+second.calls.Load()-before, int64(4))
 }
 
 // validated makes a call of validate, and returns who answered it.

@@ -333,6 +333,9 @@ func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if err == nil {
 			_, _ = io.WriteString(w, `{"success":true,"errorCode":null,"data":null}`)
 		}
+	case "stops": // and is up again for the next call
+		b.mode.Store("fine")
+		panic(http.ErrAbortHandler)
 	case "closes":
 		panic(http.ErrAbortHandler)
 	case "hangs":
