@@ -147,6 +147,13 @@ func (e *expression) all() (bool, error) {
 }
 
 func (e *expression) one() (bool, error) {
+	if e.is("(") {
+		holds, err := e.any()
+		if err == nil && !e.is(")") {
+			err = invalid("Invalid expression: Syntax error near (")
+		}
+		return holds, err
+	}
 	for _, exists := range []bool{true, false} {
 		function := map[bool]string{true: "attribute_exists", false: "attribute_not_exists"}[exists]
 		if e.is(function) {
@@ -209,28 +216,45 @@ func compare(a, b value) (order int, comparable bool) {
 	return 0, false
 }
 
-// update changes an item: "SET a = a - :n", or "ADD a :n".
+// update changes an item: "SET a = a - :n, b = b - :m", or "ADD a :n, b :m".
 func (e *expression) update(text string, after item) error {
 	e.read(text)
 	kind := e.next()
+	for {
+		err := e.change(kind, after)
+		switch {
+		case err != nil:
+			return err
+		case len(e.tokens) == 0:
+			return nil
+		case !e.is(","):
+			return invalid("Invalid UpdateExpression: Syntax error near " + e.next())
+		}
+	}
+}
+
+func (e *expression) change(kind string, after item) error {
 	name, err := e.name()
 	if err != nil {
 		return err
 	}
 	old, has := e.item[name]
-	if kind == "SET" {
-		if !e.is("=") || e.next() != name || !e.is("-") {
-			return invalid("the imitation does not know the update " + text)
+	switch kind {
+	case "SET":
+		equals := e.is("=")
+		if again, err := e.name(); err != nil || again != name || !equals || !e.is("-") {
+			return invalid("the imitation knows no SET but that of an attribute to itself less a value: " + name)
 		}
 		if !has {
 			return invalid("The provided expression refers to an attribute that does not exist in the item")
 		}
-	} else if kind != "ADD" {
-		return invalid("the imitation does not know the update " + text)
+	case "ADD":
+	default:
+		return invalid("the imitation does not know the update " + kind)
 	}
 	by, ok, err := e.operand()
 	if err != nil || !ok {
-		return invalid("Invalid UpdateExpression: " + text)
+		return invalid("Invalid UpdateExpression: no value for " + name)
 	}
 	sum := new(big.Int)
 	if has {

@@ -1,6 +1,7 @@
 // Package imitation is a small imitation of DynamoDB over HTTP, for tests with the real client: its
 // conditional writes, its transactions, its indexes that lag behind, and its limits. It knows the operations
-// and the expressions of package dynamostore only, and refuses all others. It proves nothing about the real
+// and the expressions of package dynamostore, and of one with several balances in an item, and refuses all
+// others. It proves nothing about the real
 // one, so test your store against DynamoDB, too, before you go live.
 package imitation
 
