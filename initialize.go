@@ -115,7 +115,8 @@ func (i *Initialization) ExchangeURL(rampURL string, s Session) (string, error) 
 		ExchangeParams{i.UUID, s.Token, s.ID, i.Network})
 }
 
-// Initialize asks the service for a UUID (interface 2.2, 2.3, 4.1).
+// Initialize asks the service for a UUID (interface 2.2, 2.3, 4.1). A call may be repeated: nothing moves,
+// and a UUID that no page uses expires.
 //
 // A request with wrong fields is not sent; the error is an [*InvalidError]. An answer
 // other than success is an [*APIError]. The failures of interface 7.1 are never retried:

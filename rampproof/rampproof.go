@@ -76,7 +76,7 @@ type Config struct {
 
 	// Confirmations is how many confirmations a transaction needs, counting its own block. With more
 	// than the chain makes in 5 seconds, orders wait for redelivery, which begins after 5 minutes
-	// (interface 8). The default is 1.
+	// (interface 8). The default is 1; docs/security.md says how many a chain needs.
 	Confirmations uint64
 
 	// Payers are the accounts that send or pay transactions of the ramp. Required without AnyFailure.
