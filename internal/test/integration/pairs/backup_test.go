@@ -2,6 +2,7 @@ package pairs
 
 import (
 	"database/sql"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/rampsql"
+	"github.com/token-ramp/ramp-go/support"
 )
 
 // backup is a dump of the database, with what the game knew then.
@@ -75,12 +77,13 @@ func (w *world) fill(db *sql.DB, c content) {
 		_, err := tx.Exec("DELETE FROM " + table)
 		w.check(err)
 		r := c[table]
-		for _, row := range r.values {
-			insert := "INSERT INTO " + table + " (" + strings.Join(r.columns, ", ") + ") VALUES (?" +
-				strings.Repeat(", ?", len(r.columns)-1) + ")"
-			_, err := tx.Exec(w.data.bind(insert), row...)
-			w.check(err)
+		if len(r.values) == 0 {
+			continue
 		}
+		row := "(?" + strings.Repeat(", ?", len(r.columns)-1) + ")"
+		_, err = tx.Exec(w.data.bind("INSERT INTO "+table+" ("+strings.Join(r.columns, ", ")+") VALUES "+
+			row+strings.Repeat(", "+row, len(r.values)-1)), slices.Concat(r.values...)...)
+		w.check(err)
 	}
 	w.check(tx.Commit())
 }
@@ -110,14 +113,22 @@ func (w *world) restore(b *backup) {
 }
 
 // repair stores again what the logs have. If a player has too little now for what a mint had taken, the game lends
-// it. What is not restored for another reason is tried again later.
+// it. What is not restored for another reason is tried again later. Whatever is restored has ended as it had before,
+// and nobody has to look at an order because another one comes later.
 func (w *world) repair() {
+	w.restoring = true
+	defer func() { w.restoring = false }()
+	var doubted *support.CandidateError
 	for range 3 {
 		lost, err := w.desk().Lost(ctx, strings.NewReader(w.log.String()))
 		if err != nil && !w.store.down {
 			w.fault("unread log", "", 0, "%v", err)
 		}
 		_, err = w.desk().Restore(ctx, lost, who)
+		if err != nil && !slices.ContainsFunc(strings.Split(err.Error(), "\n"),
+			func(line string) bool { return !strings.Contains(line, "may be its own") }) { // nothing else is wrong
+			errors.As(err, &doubted)
+		}
 		for _, l := range lost {
 			o := w.of(l.UUID)
 			o.decided = o.decided || w.stored(o).state != string(ramp.OrderAccepted)
@@ -127,6 +138,14 @@ func (w *world) repair() {
 			}
 		}
 		if err == nil {
+			if lost, _ := w.desk().Lost(ctx, strings.NewReader(w.log.String())); len(lost) > 0 {
+				of := w.of(lost[0].UUID)
+				w.fault("unrestored", of.player, of.value(), "it is still missing, and nothing was refused")
+			}
+			if doubted != nil {
+				of := w.of(doubted.Order)
+				w.fault("doubted", of.player, of.value(), "it was restored later: %v", doubted)
+			}
 			return
 		}
 		w.tell("  restore: %v", err)

@@ -62,8 +62,10 @@ func keepMemory() {
 func sqlite(t *testing.T) database {
 	dbs := make([]*sql.DB, 2)
 	for n := range dbs {
-		dbs[n] = must.Get(sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), strconv.Itoa(n)+".db")+
-			"?_txlock=immediate&_pragma=busy_timeout(10000)&_pragma=synchronous(off)&_pragma=journal_mode(wal)"))(t)
+		name := "file:" + filepath.Join(t.TempDir(), strconv.Itoa(n)+".db") +
+			"?_txlock=immediate&_pragma=busy_timeout(10000)&_pragma=synchronous(off)&_pragma=journal_mode(wal)"
+		plain := must.Get(sql.Open("sqlite", name))(t)
+		dbs[n] = sql.OpenDB(keeper{plain.Driver(), name})
 		dbs[n].SetMaxIdleConns(10)
 		t.Cleanup(func() { dbs[n].Close() })
 		run(t, dbs[n], rampsql.SQLite.Schema()+ownTables)

@@ -5,7 +5,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
+
+	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 // event is something ordinary. It happens between two calls, or within one.
@@ -54,6 +58,10 @@ var events = []event{
 	{"bob's mint is in her transaction", (*world).bundles, func(w *world) bool { return w.has(minting) }, 62},
 	{"alice mints again with what failed", (*world).resends, (*world).unsentMint, 80},
 	{"alice mints again, and closes the page", (*world).hangs, nil, 0},
+	{"alice mints again, and it is pruned",
+		func(w *world) { w.second(false, false); w.pass(8 * day); w.prune() },
+		func(w *world) bool { return !w.calling }, 40}, // no call lasts for days
+	{"alice sends again what failed", (*world).sendsAgain, func(w *world) bool { return w.has(hasFailed(w)) }, 88},
 	{"alice has a new session", (*world).renames, nil, 0},
 	{"the accounts of alice and bob merge", (*world).merges, nil, 0},
 	{"alice moves to another database", (*world).movesAway, (*world).oneDatabase, 0},
@@ -69,7 +77,9 @@ var events = []event{
 	{"a canary has another price", (*world).tries, func(w *world) bool { return !w.game.canary }, 0},
 	{"the canary is rolled back", (*world).rollsBack, func(w *world) bool { return w.game.canary }, 92},
 	{"the project moves", (*world).movesProject, nil, 0},
+	{"the key of the validator moves", (*world).movesKey, nil, 0},
 	{"a KYC ends", func(w *world) { w.game.rule = true }, nil, 0},
+	{"a cap is reached", func(w *world) { w.game.capped = true }, nil, 0},
 	{"the shop closes", func(w *world) { w.game.closed = true }, nil, 0},
 	{"the shop opens", func(w *world) { w.game.closed = false }, func(w *world) bool { return w.game.closed }, 92},
 	{"a deployment", (*world).deploy, nil, 0},
@@ -92,8 +102,9 @@ var events = []event{
 	{"a person abandons after 14 hours", func(w *world) { w.pass(14 * time.Hour); w.errs("abandons") }, asking, 16},
 	{"a scheduler finishes what fits after 14 hours",
 		func(w *world) { w.pass(14 * time.Hour); w.finishFitting() }, nil, 0},
+	{"a person settles by mail after 14 hours", func(w *world) { w.pass(14 * time.Hour); w.mails() }, asking, 16},
 	{"old mints are pruned", func(w *world) { w.pass(8 * day); w.prune() }, nil, 0},
-	{"alice is erased", func(w *world) { w.pass(8 * day); w.erase() }, nil, 0},
+	{"alice is erased", (*world).isErased, nil, 0},
 	{"a month is closed", (*world).close, nil, 0},
 	{"the first backup is restored", func(w *world) { w.restore(w.backups[0]) }, nil, 0},
 	{"the last backup is restored", func(w *world) { w.restore(w.backups[len(w.backups)-1]) }, nil, 0},
@@ -144,7 +155,8 @@ var events = []event{
 var switches = []string{
 	"loses an answer", "reaches the other server", "signs with the former key", "sends another Content-Type",
 	"copies the logs in another order", "copies the logs too early", "alice is banned", "a KYC ends", "the shop closes",
-	"the shop opens", "Apply is slow", "Apply panics", "Apply fails", "a purse is full", "the purse has room",
+	"the shop opens", "a cap is reached", "Apply is slow", "Apply panics", "Apply fails", "a purse is full",
+	"the purse has room",
 	"the node is down", "the node lags", "the node cuts its lists", "the node forgets", "the node recovers",
 	"the answer of a COMMIT is lost", "a write fails", "a deadlock", "a refusal is not stored",
 	"the database is down", "the database is back",
@@ -213,6 +225,36 @@ func (w *world) resends() {
 		o.failed, o.tx = o.tx, other
 	}
 	w.sleep(2 * blockTime)
+}
+
+// hasFailed: the service has said that a transaction failed, within this hour.
+func hasFailed(w *world) func(o *order) bool {
+	return func(o *order) bool {
+		return o.heard && o.tx != nil && !o.tx.ok && w.now().Sub(w.chain.timeOf(o.tx.block)) < time.Hour
+	}
+}
+
+// sendsAgain: after the service has reported that her transaction failed, her wallet sends another one with the same
+// signature. The result contradicts the order.
+func (w *world) sendsAgain() {
+	o := w.any(hasFailed(w))
+	o.tx, o.heard, o.over, o.sentAgain = w.chain.mine(true, o.moves()), false, false, true
+	w.sleep(2 * blockTime)
+	w.deliver(o)
+}
+
+// isErased: all that is known of her has ended, and a week later she is erased.
+func (w *world) isErased() {
+	w.pass(14 * time.Hour)
+	w.obeys(heard)
+	w.pass(8 * day)
+	w.erase()
+}
+
+// movesKey: the servers sign with another key, as docs/operations.md says. The service knows both.
+func (w *world) movesKey() {
+	w.signer = must.Get(ramp.NewKeySigner(strings.Repeat("34", 32)))(w.t)
+	w.deploy()
 }
 
 // batches: her wallet sends the burn with a second one in one transaction.

@@ -24,6 +24,7 @@ type game struct {
 	projects     []string // the one of now, and those of before
 	canary       bool     // one server has another price
 	rule, closed bool     // players need a KYC that has ended; the shop is closed
+	capped       bool     // no more may leave the game today
 	banned       bool     // alice
 	full         bool     // no purse takes anything more
 	clock        time.Duration
@@ -229,6 +230,9 @@ func (w *world) apply(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
 	}
 	if w.game.full && step.Effect.Kind == ramp.Grant {
 		return ramp.Reject("PURSE_FULL")
+	}
+	if w.game.capped && step.Effect.Kind == ramp.Take && !w.restoring {
+		return ramp.Reject("CAP_REACHED")
 	}
 	for _, a := range step.Effect.Assets {
 		n, err := step.Effect.Delta(a).Int64()

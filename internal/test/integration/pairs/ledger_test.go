@@ -43,7 +43,7 @@ func (w *world) excuse(o *order) string {
 		return "she is banned"
 	case w.service.key != g.key && w.service.key != g.former:
 		return "an old key"
-	case o.decided, o.gone:
+	case o.decided, o.gone, o.erased:
 		return "a person has ended it, or it is gone"
 	case o.signed && (!w.restored || w.stored(o).state != ""):
 		return ""
@@ -67,6 +67,8 @@ func (w *world) rule(o *order) string {
 		return "her KYC has ended"
 	case g.closed:
 		return "the shop is closed"
+	case !o.burn && g.capped:
+		return "a cap is reached"
 	case !o.burn && w.gold(g.accounts[o.session]) < o.gold:
 		return "she has too little"
 	case o.burn && g.full:
@@ -162,7 +164,7 @@ func (w *world) heal() {
 	w.chain.goOn()
 	w.chain.set(func(n *node) { *n = node{} })
 	w.service.out, w.service.deaf, w.service.copies, w.service.form = false, false, "", ""
-	w.game.full, w.game.closed, w.game.clock = false, false, 0
+	w.game.full, w.game.closed, w.game.capped, w.game.clock = false, false, false, 0
 	w.game.slow, w.game.panics, w.game.aborts, w.game.breaks = false, false, false, false
 	w.store.down, w.store.fails, w.store.loses, w.store.forgot = false, false, false, false
 	clear(w.inside)

@@ -120,7 +120,7 @@ func chosen(list []placed) bool {
 }
 
 // inOrder are all scenes with n events, in each order of them, but those that are the same as another.
-func inOrder(among []event, n int, x extent) (jobs []job) {
+func inOrder(among []event, n int, x extent, gap time.Duration) (jobs []job) {
 	for i := range scenes {
 		s := &scenes[i]
 		places := s.places(x)
@@ -128,7 +128,7 @@ func inOrder(among []event, n int, x extent) (jobs []job) {
 		add = func(list []placed, from int) {
 			if len(list) == n {
 				if !s.later(list) && chosen(list) {
-					jobs = append(jobs, job{s, spacings[0], slices.Clone(list)})
+					jobs = append(jobs, job{s, gap, slices.Clone(list)})
 				}
 				return
 			}
@@ -155,7 +155,8 @@ func named(t testing.TB, names []string) (list []event) {
 	return list
 }
 
-// TestPairs plays each event alone in all places, and then pairs: of the core, or of all with PAIRS_ALL=1.
+// TestPairs plays each event alone in all places, and then pairs: of the core or, with PAIRS_ALL=1, of all between the
+// calls, and of the core within them and with the other spacing.
 // With -short, it plays two events alone in a few places.
 func TestPairs(t *testing.T) {
 	racedetector.Skip(t)
@@ -167,11 +168,13 @@ func TestPairs(t *testing.T) {
 		return
 	}
 	checkNone(t, s.singly(t, found, alone(events, within)))
-	jobs := inOrder(named(t, core), 2, few)
 	if all {
-		jobs = inOrder(events, 2, between)
+		s.together(t, found, inOrder(events, 2, between, spacings[0]))
+		s.together(t, found, inOrder(named(t, core), 2, within, spacings[0]))
+		s.together(t, found, inOrder(named(t, core), 2, few, spacings[1]))
+	} else {
+		s.together(t, found, inOrder(named(t, core), 2, few, spacings[0]))
 	}
-	s.together(t, found, jobs)
 	found.judge(t)
 }
 
@@ -184,8 +187,8 @@ func TestTriples(t *testing.T) {
 	s, found := newStage(t), newFindings()
 	dozen := named(t, dozen)
 	s.singly(t, found, alone(dozen, within))
-	s.together(t, found, inOrder(dozen, 2, between))
-	s.together(t, found, inOrder(dozen, 3, few))
+	s.together(t, found, inOrder(dozen, 2, between, spacings[0]))
+	s.together(t, found, inOrder(dozen, 3, few, spacings[0]))
 	found.judge(t)
 }
 
@@ -264,7 +267,7 @@ func (s *stage) together(t *testing.T, found *findings, jobs []job) {
 	for _, p := range shown {
 		found.learn(p)
 	}
-	t.Logf("%d together: %d scenes in %v", len(jobs[0].list), len(jobs), time.Since(begun).Round(time.Second))
+	t.Logf("together: %d scenes in %v", len(jobs), time.Since(begun).Round(time.Second))
 }
 
 // TestServers plays a few events on the servers: each alone, and all pairs of them with PAIRS_ALL=1.
@@ -279,7 +282,7 @@ func TestServers(t *testing.T) {
 			}
 			s.singly(t, found, alone(among, few))
 			if os.Getenv("PAIRS_ALL") != "" {
-				s.together(t, found, inOrder(among, 2, few))
+				s.together(t, found, inOrder(among, 2, few, spacings[0]))
 			}
 			found.judge(t)
 		})

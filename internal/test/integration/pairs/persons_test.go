@@ -28,7 +28,6 @@ var (
 	who     = support.Decision{Who: "carol", Reason: "case 17"}
 	against = support.Decision{Who: "carol", Reason: "case 17", AgainstEvidence: true}
 	batch   = support.Decision{Who: "carol", Reason: "case 17", Batch: true}
-	early   = support.Decision{Who: "carol", Reason: "case 17", Early: true}
 )
 
 func (w *world) desk() *support.Orders {
@@ -64,6 +63,7 @@ func (w *world) obeys(p person) int {
 		w.last[w.of(o.UUID).player] = said
 		w.tell("  a person: %s", said)
 	}
+	w.corrects()
 	return len(list)
 }
 
@@ -130,6 +130,55 @@ func (w *world) follow(p person, stored *ramp.Order) string {
 		return string(a.Next) + ": " + err.Error()
 	}
 	return string(a.Next) + ": " + a.Do
+}
+
+// corrects: a result or the books contradict how an order ended, because its transaction was sent again. A person
+// corrects the balance by hand and decides the finding, as docs/on-call.md says.
+func (w *world) corrects() {
+	for _, o := range w.orders {
+		told := slices.Contains(w.conflicts, o) ||
+			slices.ContainsFunc(w.books.findings, func(f rampbooks.Finding) bool { return fits(&f, o) })
+		if !o.sentAgain || !told || w.moved(o.id) == o.value() {
+			continue
+		}
+		_, err := w.reconciler().Decide(ctx, rampbooks.Entry{Who: who.Who, Reason: who.Reason,
+			Finding: rampbooks.EndedOtherwise, Order: o.id})
+		if err != nil && !errors.Is(err, rampbooks.ErrDecided) {
+			w.tell("  a person decides nothing: %v", err)
+			continue
+		}
+		w.byHand(o, o.value())
+	}
+}
+
+// byHand moves by hand what an order should have moved in all.
+func (w *world) byHand(o *order, should int64) {
+	n := should - w.moved(o.id)
+	w.tell("  a person moves by hand: %+d", n)
+	w.exec("UPDATE balances SET gold = gold + ? WHERE player = ?", n, w.game.accounts[o.session])
+	w.execOn(w.dbs[0], "INSERT INTO moves (uuid, gold) VALUES (?, ?)", o.id.String(), n)
+}
+
+// mails: a person ends the orders of alice that wait, without the game, and sends by mail what it should have moved.
+func (w *world) mails() {
+	d := against
+	d.Settled = "by mail"
+	w.each(func(o *order) bool { return o.asked > 0 && w.chain.has(o.tx) }, func(o *order) {
+		defer w.decides(o)
+		for range 2 { // the answer of a COMMIT may be lost
+			_, err := w.desk().Finish(ctx, o.id, o.tx.hash, d)
+			w.tell("  a person settles: %v", err)
+		}
+		stored, err := w.store.Order(ctx, o.id)
+		if err != nil || stored.Settled == "" {
+			return
+		}
+		should := int64(0)
+		if o.tx.ok {
+			should = o.value()
+		}
+		w.byHand(o, should)
+	})
 }
 
 // mayCome reports whether a transaction of an order may still come.
@@ -243,21 +292,19 @@ func (w *world) prune() {
 		w.check(err)
 		w.deleted += n
 	}
-	w.goes(func(o *order) bool { return w.stored(o).state == "" })
+	for _, o := range w.orders { // what was never asked for, or was declined, has never been there
+		o.gone = o.gone || o.signed && w.stored(o).state == ""
+	}
 }
 
 func (w *world) erase() {
 	w.close()
 	n, err := w.desk().EraseSession(ctx, "alice", w.now().Add(-7*24*time.Hour), who)
-	w.goes(func(o *order) bool { s := w.stored(o); return s.session != "" && s.session != o.session })
-	w.tell("  erased: %d, %v", n, err)
-}
-
-// goes notes which orders are gone. What was never asked for, or was declined, has never been there.
-func (w *world) goes(is func(o *order) bool) {
 	for _, o := range w.orders {
-		o.gone = o.gone || o.signed && is(o)
+		s := w.stored(o)
+		o.erased = o.erased || s.session != "" && s.session != o.session
 	}
+	w.tell("  erased: %d, %v", n, err)
 }
 
 // fits reports whether a finding is about a player.

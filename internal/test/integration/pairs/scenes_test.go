@@ -178,6 +178,7 @@ func (w *world) play(s *scene, list []placed) bool {
 			e := list[0]
 			list = list[1:]
 			w.tell("%s (%s)", e.name, s.placeName(e.place))
+			w.calling = now.in != ""
 			if e.when != nil && !e.when(w) {
 				return false
 			}

@@ -38,7 +38,9 @@ type order struct {
 	heard, over bool   // its result was taken; the service sends it no more
 	batch       *order // goes into the same transaction
 	decided     bool   // a person has ended it, or could not restore it
-	gone        bool   // it has ended, and was deleted or erased since
+	sentAgain   bool   // after it had ended as failed, its transaction succeeded
+	gone        bool   // it has ended, and was deleted since
+	erased      bool   // likewise
 }
 
 var wallets = map[string]common.Address{

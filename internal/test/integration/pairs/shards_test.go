@@ -57,7 +57,7 @@ func (w *world) oneDatabase() bool { return len(w.dbs) == 1 }
 
 // movesAway: she moves to another database, as docs/players-and-items.md says.
 func (w *world) movesAway() {
-	w.open()
+	w.open(nil)
 	db := w.dbs[1]
 	for session, player := range w.game.accounts {
 		w.execOn(db, "INSERT INTO sessions (session, player) VALUES (?, ?)", session, player)

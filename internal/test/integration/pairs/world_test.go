@@ -57,7 +57,9 @@ type world struct {
 	inside map[string]func() // what happens once within the next call
 	taking chan bool         // one transaction writes at a time; SQLite would wait outside of a bubble's clock
 
+	calling   bool // what happens now does so within a call
 	restores  bool // a backup will be restored
+	restoring bool // what a backup lacks is stored again
 	migrated  bool
 	restored  bool
 	deleted   int // orders that have ended
@@ -108,7 +110,7 @@ func begin(t testing.TB, data database, now func() time.Time, sleep func(time.Du
 	w := &world{t: t, now: now, sleep: sleep, gap: 20 * time.Second, data: data, log: &buffer{},
 		inside: map[string]func(){}, taking: make(chan bool, 1), last: map[string]string{},
 		signer: must.Get(ramp.NewKeySigner(strings.Repeat("12", 32)))(t)}
-	w.open()
+	w.open(nil)
 	w.chain = &chain{now: now, begun: now().Add(-24 * time.Hour)}
 	w.game = game{price: price{mint: 100, burn: 100}, key: "key", projects: []string{"p"},
 		accounts: map[string]string{}, session: map[string]string{}}
@@ -160,11 +162,11 @@ func plant(t testing.TB, data database) *seed {
 	return &seed{w, w.dump().dbs[0], time.Now()}
 }
 
-// open opens another database, which is empty.
-func (w *world) open() {
+// open opens another database, and fills it.
+func (w *world) open(with content) {
 	db, closes := w.data.open(w.t, len(w.dbs))
 	w.dbs, w.closes = append(w.dbs, db), append(w.closes, closes)
-	w.fill(db, nil)
+	w.fill(db, with)
 }
 
 // end closes the databases, with the tables of this release.
@@ -191,8 +193,7 @@ func (s *seed) grow(t testing.TB) *world {
 	_, _ = w.log.Write([]byte(s.world.log.String()))
 	w.chain = &chain{now: time.Now, begun: w.chain.begun, txs: slices.Clone(w.chain.txs)}
 	w.inside, w.taking, w.last = map[string]func(){}, make(chan bool, 1), map[string]string{}
-	w.open()
-	w.fill(w.dbs[0], s.content)
+	w.open(s.content)
 	w.game.accounts, w.game.session = maps.Clone(w.game.accounts), map[string]string{}
 	w.books.sold = slices.Clone(w.books.sold)
 	w.orders = nil
