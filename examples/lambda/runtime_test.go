@@ -27,7 +27,8 @@ type cloud struct {
 	limit  time.Duration // of a call
 	copies chan struct{} // the reserved concurrency
 	kill   func(path string) time.Duration
-	own    int // the status of the gateway's own answers
+	own    int       // the status of the gateway's own answers
+	log    io.Writer // of the functions
 
 	mu      sync.Mutex
 	idle    []*instance
@@ -52,7 +53,8 @@ type call struct {
 }
 
 func newCloud(t *testing.T, copies int, env ...string) *cloud {
-	c := &cloud{t: t, env: env, limit: 5 * time.Second, copies: make(chan struct{}, copies), own: 500}
+	c := &cloud{t: t, env: env, limit: 5 * time.Second, copies: make(chan struct{}, copies), own: 500,
+		log: t.Output()}
 	t.Cleanup(c.stop)
 	return c
 }
@@ -64,7 +66,7 @@ func (c *cloud) start() (*instance, error) {
 	i.command = exec.Command(os.Args[0])
 	i.command.Env = append(append(os.Environ(), c.env...),
 		"AWS_LAMBDA_RUNTIME_API="+strings.TrimPrefix(i.api.URL, "http://"))
-	i.command.Stdout, i.command.Stderr = c.t.Output(), c.t.Output()
+	i.command.Stdout, i.command.Stderr = c.log, c.log
 	if err := i.command.Start(); err != nil {
 		return nil, err
 	}

@@ -35,6 +35,8 @@ type template struct {
 			Timeout           int `yaml:"Timeout"`
 			Reserved          int `yaml:"ReservedConcurrentExecutions"`
 			FunctionURLConfig any `yaml:"FunctionUrlConfig"`
+			// Of an alarm's filter.
+			FilterPattern string `yaml:"FilterPattern"`
 		} `yaml:"Properties"`
 	} `yaml:"Resources"`
 }
