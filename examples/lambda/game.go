@@ -5,10 +5,15 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/ethereum/go-ethereum/common"
 	ramp "github.com/token-ramp/ramp-go"
 
 	dynamostore "github.com/token-ramp/ramp-go/examples/stores/dynamodb"
@@ -38,6 +43,22 @@ func (g *game) Authenticate(_ context.Context, s ramp.Session) error {
 		return ramp.Reject("INVALID_USER")
 	}
 	return nil
+}
+
+// wallet lets a wallet belong to the player who names it first, in an item of the orders. Whoever has the HMAC
+// key could otherwise name the wallet of another player, and be paid for what that player burns.
+func (g *game) wallet(ctx context.Context, s ramp.Session, wallet common.Address) error {
+	player := &types.AttributeValueMemberS{Value: s.ID}
+	item := map[string]types.AttributeValue{"player": player,
+		"id": &types.AttributeValueMemberS{Value: "owner of " + wallet.Hex()}}
+	_, err := g.store.Client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &g.store.Orders, Item: item,
+		ConditionExpression:       aws.String("attribute_not_exists(id) OR player = :player"),
+		ExpressionAttributeValues: map[string]types.AttributeValue{":player": player}})
+	var taken *types.ConditionalCheckFailedException
+	if errors.As(err, &taken) {
+		return ramp.Reject("INVALID_WALLET")
+	}
+	return err
 }
 
 // Assets lists what the player owns.

@@ -7,6 +7,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/asn1"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/big"
@@ -187,6 +188,45 @@ func TestOrdersOutliveFrozenAndKilledFunctions(t *testing.T) {
 func terms(t *testing.T) *ramp.Terms {
 	return must(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet,
 		Products: products(token)}))(t)
+}
+
+// With a node, as the template deploys it: the chain proves each result, and a wallet belongs to one player.
+func TestTheChainProvesEachResult(t *testing.T) {
+	a := newAccount(t)
+	c := newCloud(t, 10, a.env...)
+	gateway := httptest.NewServer(c)
+	t.Cleanup(gateway.Close)
+	wallet := must(ramp.NewKeySigner(strings.Repeat("1", 64)))(t)
+	service := ramptest.Start(t, ramptest.Config{Key: a.key, Validator: a.validator, Game: gateway.URL, Closed: true,
+		Wallet: func(ramp.Session) *ramp.Signer { return wallet }})
+	node := httptest.NewServer(service)
+	t.Cleanup(node.Close)
+	c.env = append(c.env, "RAMP_RPC_URL="+node.URL+"/rpc/testnet", "RAMP_CHAIN_ID=7002",
+		"RAMP_PAYERS="+service.Payer().Hex(), "RAMP_CONTRACTS="+token)
+	client := must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: a.key, Terms: terms(t)}))(t)
+	order := func() uuid.UUID {
+		return must(client.Initialize(t.Context(), ramp.InitializeRequest{Product: "gold"}))(t).UUID
+	}
+	alice, bob := must(a.login(t.Context(), "alice", 1000))(t), must(a.login(t.Context(), "bob", 1000))(t)
+	must(service.Mint(t.Context(), order(), alice, ramp.NewAmount(3)))(t)
+	service.Advance(time.Minute)
+	must(service.Burn(t.Context(), order(), alice, ramp.NewAmount(1)))(t)
+	must(service.Mint(t.Context(), order(), alice, ramp.NewAmount(1), ramptest.TransactionFails(),
+		ramptest.TransactionType(7)))(t) // paid by the ramp: a failure of the player's own would prove nothing
+	service.Advance(time.Minute)
+	if gold := must(a.game.store.Balance(t.Context(), "alice", "gold"))(t); gold != 800 {
+		t.Errorf("%d gold instead of 800", gold)
+	}
+	var rejected *ramptest.Rejection
+	_, err := service.Mint(t.Context(), order(), bob, ramp.NewAmount(1))
+	if !errors.As(err, &rejected) || rejected.Code != "INVALID_WALLET" {
+		t.Errorf("another player uses the wallet: %v", err)
+	}
+	jobs := newCloud(t, 1, append(c.env, "RAMP_FUNCTION=check")...)
+	jobs.limit = 20 * time.Second
+	if out, err := jobs.invoke("", []byte("{}")); err != nil || string(out) != "null" {
+		t.Errorf("the check: %s, %v", out, err)
+	}
 }
 
 // The judge finds nothing.

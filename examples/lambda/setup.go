@@ -62,14 +62,14 @@ func newHandler(ctx context.Context) (*ramp.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := ramp.HandlerConfig{Store: store, Terms: terms, Key: key, Signer: signer,
-		Players: &game{store, []byte(os.Getenv("RAMP_TOKEN_SECRET"))}}
+	players := &game{store, []byte(os.Getenv("RAMP_TOKEN_SECRET"))}
+	c := ramp.HandlerConfig{Store: store, Terms: terms, Key: key, Signer: signer, Players: players}
 	proof, err := newProof()
 	if err != nil {
 		return nil, err
 	}
 	if proof != nil {
-		c.Confirm = proof
+		c.Confirm, c.Wallet = proof, players.wallet
 	}
 	return ramp.NewHandler(c)
 }
@@ -90,12 +90,23 @@ func newProof() (*rampproof.Proof, error) {
 		return nil, err
 	}
 	c := rampproof.Config{Chain: chain, Network: ramp.Network(os.Getenv("RAMP_NETWORK"))}
-	for payer := range strings.FieldsSeq(os.Getenv("RAMP_PAYERS")) {
-		if !common.IsHexAddress(payer) {
-			return nil, errors.New("RAMP_PAYERS: not an address: " + payer)
-		}
-		c.Payers = append(c.Payers, common.HexToAddress(payer))
+	if c.Payers, err = addresses("RAMP_PAYERS"); err != nil {
+		return nil, err
+	}
+	if c.Contracts, err = addresses("RAMP_CONTRACTS"); err != nil {
+		return nil, err
 	}
 	c.AnyFailure = len(c.Payers) == 0
 	return rampproof.New(c)
+}
+
+// addresses reads a variable with addresses, separated by spaces.
+func addresses(name string) (list []common.Address, err error) {
+	for address := range strings.FieldsSeq(os.Getenv(name)) {
+		if !common.IsHexAddress(address) {
+			return nil, errors.New(name + ": not an address: " + address)
+		}
+		list = append(list, common.HexToAddress(address))
+	}
+	return list, nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -75,6 +76,21 @@ func TestTheTemplateKeepsTheRule(t *testing.T) {
 		if r.Properties.FunctionURLConfig != nil || r.Type == "AWS::Serverless::HttpApi" {
 			t.Errorf("%s answers for itself, and cannot answer 500", name)
 		}
+	}
+}
+
+// The functions get each variable that they read.
+func TestTheTemplateSetsEachVariable(t *testing.T) {
+	text, n := string(must(os.ReadFile("template.yaml"))(t)), 0
+	for _, file := range []string{"main.go", "setup.go", "books.go"} {
+		for _, name := range regexp.MustCompile(`"(RAMP_\w+)"`).FindAllSubmatch(must(os.ReadFile(file))(t), -1) {
+			if n++; !strings.Contains(text, string(name[1])+": ") {
+				t.Errorf("no function gets %s", name[1])
+			}
+		}
+	}
+	if n < 10 {
+		t.Errorf("%d variables", n)
 	}
 }
 
