@@ -222,10 +222,16 @@ func TestTheChainProvesEachResult(t *testing.T) {
 	if !errors.As(err, &rejected) || rejected.Code != "INVALID_WALLET" {
 		t.Errorf("another player uses the wallet: %v", err)
 	}
-	jobs := newCloud(t, 1, append(c.env, "RAMP_FUNCTION=check")...)
-	jobs.limit = 20 * time.Second
-	if out, err := jobs.invoke("", []byte("{}")); err != nil || string(out) != "null" {
-		t.Errorf("the check: %s, %v", out, err)
+	service.Advance(time.Hour) // so that the blocks are final
+	for _, job := range []string{"check", "books"} {
+		jobs := newCloud(t, 1, append(c.env, "RAMP_FUNCTION="+job)...)
+		jobs.limit = 20 * time.Second
+		if out, err := jobs.invoke("", []byte("{}")); err != nil || string(out) != "null" {
+			t.Errorf("%s: %s, %v", job, out, err)
+		}
+	}
+	if text := must(position{a.game.store}.Read(t.Context()))(t); len(text) == 0 {
+		t.Error("the books keep no position")
 	}
 }
 
