@@ -84,7 +84,8 @@ func (o *Orders) checkUnused(ctx context.Context, id uuid.UUID, d Decision) erro
 		return err
 	}
 	for _, c := range report.Candidates {
-		if c.Objection != "" && !d.AgainstEvidence {
+		isOther := d.logged && c.EndedOther != nil
+		if c.Objection != "" && !d.AgainstEvidence && !isOther {
 			return &CandidateError{Order: id, Candidate: c}
 		}
 	}

@@ -44,6 +44,7 @@ type Decision struct {
 	Settled string
 
 	fitting bool // for [Orders.FinishFitting]
+	logged  bool // for [Orders.Restore]: the log says which transaction ended which order
 }
 
 // text returns what is stored.

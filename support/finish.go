@@ -146,7 +146,7 @@ func (o *Orders) timeOf(ctx context.Context, receipt *ramp.Receipt) (at time.Tim
 func (o *Orders) checkWhose(
 	ctx context.Context, order *ramp.Order, result *ramp.Result, at time.Time, d Decision,
 ) error {
-	if d.AgainstEvidence || d.Batch || order.State != ramp.OrderAccepted {
+	if d.AgainstEvidence || d.Batch || d.logged || order.State != ramp.OrderAccepted {
 		return nil
 	}
 	if _, unproven := o.prover.Check(order, result.Transaction, &result.Receipt); unproven != nil {
@@ -187,7 +187,8 @@ func (o *Orders) checkUnminted(ctx context.Context, order *ramp.Order, d Decisio
 		return fmt.Errorf("ramp: order %s: its transaction failed: only a person gives back", order.UUID)
 	}
 	early := d.Early || !d.AgainstEvidence // no other result will come if the transaction proves the failure
-	return o.checkUnused(ctx, order.UUID, Decision{WithoutEvidence: d.WithoutEvidence, Early: early})
+	return o.checkUnused(ctx, order.UUID, Decision{WithoutEvidence: d.WithoutEvidence, Early: early,
+		logged: d.logged})
 }
 
 // FinishFitting ends the orders of findings that are marked as Fitting, each with its

@@ -19,7 +19,7 @@ import (
 // mint, whatever the terms are today. An order that had ended then ends in the same way: with its
 // transaction, as by [Orders.Finish], or abandoned, as by [Orders.Abandon] with [Decision].Early. An order
 // that was still waiting waits again. Orders that succeeded come first: until then, the transaction of one
-// could be that of another.
+// could be that of another. If a transaction fits several of them, it ends the one that it has ended before.
 //
 // Restore goes on after an error. It returns every step that it took, which are two for an order that was
 // missing and had ended, and the errors of the orders that are not restored. An order is not restored if no
@@ -98,7 +98,7 @@ func (o *Orders) notDeleted(ctx context.Context, lost []Logged, d Decision) (res
 
 // endAgain ends an order as it had ended. The step is empty if it had not.
 func (o *Orders) endAgain(ctx context.Context, lost *Logged, d Decision) (ramp.Step, error) {
-	d.Early = true // its result has come before
+	d.Early, d.logged = true, true // its result has come before
 	switch lost.State {
 	case ramp.OrderAccepted:
 		return ramp.Step{}, nil

@@ -70,6 +70,40 @@ func TestRestoreStoresAgainWhatTheLogHas(t *testing.T) {
 	assert.Contains(t, s.Log.String(), "ramp: order restored")
 }
 
+// Equal mints of a player waited at the time of the backup. The transaction of each fits the others, and the log says
+// whose it is.
+func TestEqualOrdersThatWaitAgainAreRestored(t *testing.T) {
+	s := newStudio(t)
+	s.Witness(t)
+	kept := slices.Collect(maps.Values(s.Store.Orders))
+	var ids []uuid.UUID
+	for _, faults := range [][]ramptest.Fault{nil, {ramptest.TransactionFails()}, nil} {
+		ids = append(ids, s.Place(t, s.Service.Mint, faults...).UUID)
+	}
+	s.Service.Advance(time.Hour)
+	gold, ended := s.Gold, []ramp.Order{}
+	for _, id := range ids {
+		order, err := s.Store.Order(t.Context(), id)
+		require.NoError(t, err)
+		ended = append(ended, order)
+		order.State, order.TxHash, order.FinishedAt = ramp.OrderAccepted, "", time.Time{}
+		kept = append(kept, order)
+	}
+	s.Lose(t, gold-100, kept...) // the mint that failed had not given back
+	lost, err := s.Lost(t.Context(), strings.NewReader(s.Calls.String()))
+	require.NoError(t, err)
+	require.Len(t, lost, 3)
+	_, err = s.Restore(t.Context(), lost, support.Decision{Who: "carol", Reason: "case 17"})
+	require.NoError(t, err)
+	for _, was := range ended {
+		order, err := s.Store.Order(t.Context(), was.UUID)
+		require.NoError(t, err)
+		assert.Equal(t, was.State, order.State)
+		assert.Equal(t, was.TxHash, order.TxHash)
+	}
+	assert.Equal(t, gold, s.Gold)
+}
+
 // What cannot be restored is said, and nothing moves.
 func TestWhatIsNotRestored(t *testing.T) {
 	s := newStudio(t)
