@@ -105,20 +105,22 @@ func TestTheSameValidateIsARepeat(t *testing.T) {
 }
 
 // The sequence of entries does not matter on either side.
-func TestTokensInAnotherOrderAreTheSame(t *testing.T) {
-	intent := func(tokens ...map[string]any) *ramp.ValidateRequest {
+func TestEntriesInAnotherOrderAreTheSame(t *testing.T) {
+	intent := func(tokens, items []map[string]any) *ramp.ValidateRequest {
 		burn := burnObject()
-		burn["from"] = tokens
+		burn["from"], burn["to"] = tokens, items
 		return must.Get(ramp.ParseValidate(validateCall().with("intent", burn).bytes(t)))(t)
 	}
-	token := func(kind, id string, n int) map[string]any {
+	entry := func(kind, id string, n int) map[string]any {
 		return map[string]any{"type": kind, "id": id, "amount": n}
 	}
-	list := []map[string]any{token("ERC20", "0x2", 1), token("ERC20", "0x2", 2), token("ERC20", "0x1", 3),
-		token("NFT", "0x3", 1)}
-	stored := accepted(t, intent(list...))
-	slices.Reverse(list)
-	again := intent(list...)
+	tokens := []map[string]any{entry("ERC20", "0x2", 1), entry("ERC20", "0x2", 2), entry("ERC20", "0x1", 3),
+		entry("NFT", "0x3", 1)}
+	items := []map[string]any{entry("asset", "item_gold", 100), entry("asset", "item_gem", 5)}
+	stored := accepted(t, intent(tokens, items))
+	slices.Reverse(tokens)
+	slices.Reverse(items)
+	again := intent(tokens, items)
 	step := must.Get(ramp.Accept(player, again, atResult)(&stored))(t)
 	assert.False(t, step.New)
 	step = must.Get(ramp.Finish(reported(accepted(t, again), 1), atResult)(&stored))(t)
