@@ -113,12 +113,10 @@ func (w *world) restore(b *backup) {
 }
 
 // repair stores again what the logs have. If a player has too little now for what a mint had taken, the game lends
-// it. What is not restored for another reason is tried again later. Whatever is restored has ended as it had before,
-// and nobody has to look at an order because another one comes later.
+// it. What is not restored for another reason is tried again later. Whatever is restored has ended as it had before.
 func (w *world) repair() {
 	w.restoring = true
 	defer func() { w.restoring = false }()
-	var doubted *support.CandidateError
 	for range 3 {
 		lost, err := w.desk().Lost(ctx, strings.NewReader(w.log.String()))
 		if err != nil && !w.store.down {
@@ -127,7 +125,7 @@ func (w *world) repair() {
 		_, err = w.desk().Restore(ctx, lost, who)
 		if err != nil && !slices.ContainsFunc(strings.Split(err.Error(), "\n"),
 			func(line string) bool { return !strings.Contains(line, "may be its own") }) { // nothing else is wrong
-			errors.As(err, &doubted)
+			w.doubts(err)
 		}
 		for _, l := range lost {
 			o := w.of(l.UUID)
@@ -142,13 +140,22 @@ func (w *world) repair() {
 				of := w.of(lost[0].UUID)
 				w.fault("unrestored", of.player, of.value(), "it is still missing, and nothing was refused")
 			}
-			if doubted != nil {
-				of := w.of(doubted.Order)
-				w.fault("doubted", of.player, of.value(), "it was restored later: %v", doubted)
-			}
 			return
 		}
 		w.tell("  restore: %v", err)
+	}
+}
+
+// doubts: an order is not restored because of a transaction that has ended another one, which the log says, too.
+func (w *world) doubts(err error) {
+	var doubted *support.CandidateError
+	if !errors.As(err, &doubted) {
+		return
+	}
+	const ended = "SELECT count(*) FROM ramp_orders WHERE tx_hash = ? AND uuid <> ?"
+	of := w.of(doubted.Order)
+	if w.sum(ended, doubted.Candidate.Hash.Hex(), of.id.String()) > 0 {
+		w.fault("doubted", of.player, of.value(), "%v", doubted)
 	}
 }
 

@@ -44,9 +44,9 @@ var plants = []planted{
 		`return c.Hidden == "" && c.Unproven == "" && c.EndedOther == nil && !older(c)`, `return c.Hidden == ""`},
 
 	// What answers the service.
-	{"a contradiction is taken for a repeat", "order.go",
-		"case stored.State == outcome, stored.State == OrderAbandoned && outcome == OrderFailed:",
-		"case true:"},
+	{"a contradiction ends an order once more", "order.go",
+		"		case stored.State == OrderAccepted:\n			return stored.end(outcome,",
+		"		case stored.State != outcome:\n			return stored.end(outcome,"},
 	{"an order that has ended is signed again", "order.go",
 		"		case stored.State != OrderAccepted:\n			return Step{}, fmt.Errorf(",
 		"		case stored.State == \"\":\n			return Step{}, fmt.Errorf("},
