@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/token-ramp/ramp-go/internal/test/jsonshape"
 	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/internal/test/rig"
 	"github.com/token-ramp/ramp-go/rampbooks"
@@ -301,4 +302,25 @@ func TestBooksOfNoTimeAreNoBooks(t *testing.T) {
 	assert.Equal(t, kept, must.Get(os.ReadFile(position))(t))
 	_, err := rig.RunCommand(t, s.Office, "reconcile", "-position", position)
 	assert.ErrorContains(t, err, "findings: 1")
+}
+
+// A program in a typed language, and one that reads numbers as floating point, lose nothing of the books.
+func TestTheJSONOfTheBooksIsReadWithoutLoss(t *testing.T) {
+	s := rig.NewShop(t)
+	from := s.Begin.Format(time.RFC3339)
+	shapes := map[string]jsonshape.Shapes{"json": {}, "lines-json": {}}
+	books := func() {
+		for format, shape := range shapes {
+			printed, _ := rig.RunCommand(t, s.Office, "reconcile", "-from", from, "-format", format)
+			assert.Empty(t, shape.Add([]byte(printed)), format)
+		}
+	}
+	s.Service.Advance(time.Hour)
+	books() // of a quiet time
+	s.Place(t, s.Service.Mint, 2)
+	s.Place(t, s.Service.Burn, 3, ramptest.ResultNever())
+	s.Place(t, s.Service.Mint, 2, ramptest.MintedByStranger())
+	s.Place(t, s.Service.Mint, 1, ramptest.StaysPending())
+	s.Service.Advance(14 * time.Hour)
+	books()
 }

@@ -134,7 +134,7 @@ func (l *findingList) report(b *Reconciliation) {
 			return same
 		})
 	}
-	b.Findings, b.Decided = once(b.Findings), once(l.decided)
+	b.Findings, b.Decided = once(b.Findings), once(append([]Finding{}, l.decided...))
 }
 
 // decisionOn returns the decision that has ended a finding, or nil.

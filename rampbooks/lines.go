@@ -54,7 +54,9 @@ type lines struct {
 	at      map[uuid.UUID]int // where the line of an order is
 }
 
-func newLines(c *catalog.Catalog) *lines { return &lines{catalog: c, at: map[uuid.UUID]int{}} }
+func newLines(c *catalog.Catalog) *lines {
+	return &lines{catalog: c, at: map[uuid.UUID]int{}, all: []Line{}}
+}
 
 func (l *lines) order(o *catalog.Order, late bool) {
 	if l == nil {

@@ -86,7 +86,8 @@ func (c *comparison) run(ctx context.Context) (*Reconciliation, error) {
 	}
 	books := &Reconciliation{About: c.about(), From: c.counted.UTC(), To: c.to.UTC(),
 		FindingsFrom: c.from.UTC(), FirstBlock: c.first, LastBlock: c.last,
-		OneDatabase: orderlist.ClaimsOf(c.config.Store) == nil}
+		OneDatabase: orderlist.ClaimsOf(c.config.Store) == nil,
+		Totals:      []Total{}, Chain: []ChainTotal{}, Decisions: []DecisionRow{}} // not null in JSON
 	if err := c.readEarlier(ctx); err != nil {
 		return nil, err
 	}

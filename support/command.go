@@ -32,7 +32,7 @@ type Command func(ctx context.Context, o *Orders, args []string, out io.Writer) 
 //	abandon UUID    ends an order whose result will never come: [Orders.Abandon]. With several
 //	                UUIDs, or -file, it shows what it would do, and with -yes does it
 //
-// Ask each for its flags with -help.
+// Ask each for its flags with -help. What list, find and show print with -json is in the form of a [Report].
 func NewCommand(name string, flags *flag.FlagSet) (Command, error) {
 	define, known := map[string]func(*flag.FlagSet) action{
 		"list": newList, "count": newCount, "find": newFind, "missing": newMissing,

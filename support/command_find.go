@@ -22,7 +22,7 @@ func newFind(flags *flag.FlagSet) action {
 			return err
 		}
 		if *asJSON {
-			return json.NewEncoder(c.Out).Encode(orders)
+			return printOrders(c.Out, orders)
 		}
 		refused, err := orderlist.Refusals(ctx, c.On.config.Store, orders...)
 		if err != nil {

@@ -3,7 +3,6 @@ package support
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -91,7 +90,7 @@ func newList(flags *flag.FlagSet) action {
 			return err
 		}
 		if *asJSON {
-			return json.NewEncoder(c.Out).Encode(append([]ramp.Order{}, all...))
+			return printOrders(c.Out, all)
 		}
 		refused, err := orderlist.Refusals(ctx, c.On.config.Store, all...)
 		if err != nil {

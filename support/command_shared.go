@@ -1,6 +1,7 @@
 package support
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -31,6 +32,11 @@ func newDecision(flags *flag.FlagSet) *Decision {
 	flags.StringVar(&d.Who, "who", "", "`name` of the person who decides; required")
 	flags.StringVar(&d.Reason, "reason", "", "why the result cannot arrive; required")
 	return d
+}
+
+// printOrders prints orders as JSON, in the form of [Report].
+func printOrders(out io.Writer, orders []ramp.Order) error {
+	return json.NewEncoder(out).Encode(each(orders, func(o ramp.Order) orderForm { return formOf(&o) }))
 }
 
 // printStep says what was moved, so that nobody moves it again by hand.

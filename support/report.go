@@ -11,8 +11,7 @@ import (
 	"github.com/token-ramp/ramp-go/internal/evidence"
 )
 
-// Report is an order, and the transactions that may be its own. In its JSON, amounts in the
-// smallest unit of a token are numbers, of any size.
+// Report is an order, and the transactions that may be its own.
 type Report struct {
 	Order   ramp.Order    `json:"order"`             // as it is stored
 	Refusal *ramp.Refusal `json:"refusal,omitempty"` // why its end was refused, while it waits
