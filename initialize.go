@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -73,6 +74,9 @@ type ClientConfig struct {
 	Now      func() time.Time // clock of ExpiresAt, durations and Retry-After; by default [time.Now]
 	Observer Observer         // observes every call and every attempt
 }
+
+// Format writes the scheme and host of the URL under every verb but %p, as [RPCConfig] does.
+func (c ClientConfig) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, transport.Shown(c.URL)) }
 
 // NewClient returns a client for the service at c.URL.
 func NewClient(c ClientConfig) (*Client, error) {

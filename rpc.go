@@ -524,13 +524,7 @@ type RPCConfig struct {
 }
 
 // String returns the scheme and host of the URL.
-func (c RPCConfig) String() string {
-	u, problem := transport.ParseURL(c.URL, true)
-	if problem != "" {
-		return redacted
-	}
-	return u.Scheme + "://" + u.Host
-}
+func (c RPCConfig) String() string { return transport.Shown(c.URL) }
 
 // Format writes what String returns under every verb but %p.
 func (c RPCConfig) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.String()) }

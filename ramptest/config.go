@@ -2,6 +2,8 @@ package ramptest
 
 import (
 	"cmp"
+	"fmt"
+	"io"
 	"maps"
 	"net"
 	"net/http"
@@ -251,6 +253,9 @@ type Config struct {
 	Standalone Standalone
 }
 
+// Format writes the scheme and host of Game under every verb but %p, because a Config holds secrets.
+func (c Config) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, transport.Shown(c.Game)) }
+
 // Pages are the pages of a service. Package pages has them.
 type Pages = frontend.Pages
 
@@ -312,6 +317,11 @@ type Standalone struct {
 	// with it, but the record and the pages say that only the encoding is wrong. If
 	// zero, there is no such hint.
 	OtherKey ramp.HMACKey
+}
+
+// Format writes the scheme and host of PublicURL, as [Config] does with Game.
+func (s Standalone) Format(f fmt.State, _ rune) {
+	_, _ = io.WriteString(f, transport.Shown(s.PublicURL))
 }
 
 // maxSpeed lets a clock run for a day of real time before it has passed all the

@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/token-ramp/ramp-go/internal/redact"
 	"github.com/token-ramp/ramp-go/internal/typed"
 )
 
@@ -66,6 +67,15 @@ func ParseURL(text string, insecure bool) (u *url.URL, problem string) {
 	default:
 		return u, ""
 	}
+}
+
+// Shown returns the scheme and host of a URL, which are no secret, or [redact.Mark] if it is unusable.
+func Shown(text string) string {
+	u, problem := ParseURL(text, true)
+	if problem != "" {
+		return redact.Mark
+	}
+	return u.Scheme + "://" + u.Host
 }
 
 // hostProblem returns why browsers and Go would not agree on the server of a URL, or on its path.

@@ -13,6 +13,8 @@ package conformance
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"net/http"
 	"regexp"
 	"testing"
@@ -23,6 +25,7 @@ import (
 
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/judge"
+	"github.com/token-ramp/ramp-go/internal/transport"
 )
 
 // Test judges a server in a test. Each case is a subtest named by its ID.
@@ -141,3 +144,6 @@ type Server struct {
 	// open if Player returns the same player more than once.
 	Late time.Duration
 }
+
+// Format writes the scheme and host of URL under every verb but %p, because a Server holds secrets.
+func (s Server) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, transport.Shown(s.URL)) }

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/token-ramp/ramp-go/internal/transport"
 	"github.com/token-ramp/ramp-go/ramptest/internal/exact"
 )
 
@@ -23,6 +24,9 @@ type Client struct {
 	// its own and uses no proxy, whatever the environment and http.DefaultTransport say.
 	HTTPClient *http.Client
 }
+
+// Format writes the scheme and host of URL under every verb but %p, because a Client holds a token.
+func (c Client) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, transport.Shown(c.URL)) }
 
 // ErrNoEmulator means that the server that answered is not an emulator.
 var ErrNoEmulator = errors.New("control: the server that answered is not an emulator")

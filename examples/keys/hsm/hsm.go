@@ -32,6 +32,9 @@ type Config struct {
 	Label   string // label of the key pair
 }
 
+// Format writes the labels, and never the PIN.
+func (c Config) Format(f fmt.State, _ rune) { fmt.Fprintf(f, "%q in token %q", c.Label, c.Token) }
+
 // Key is a key in a token. It is safe for concurrent use.
 type Key struct {
 	config Config
