@@ -3,6 +3,7 @@ package rampbooks
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,11 +52,17 @@ func (r *Reconciler) KeepMatches(ctx context.Context, orders []ramp.Order, who, 
 		e := Entry{ID: uuid.NewSHA1(order.UUID, hash[:]), At: r.config.Now().UTC().Truncate(time.Millisecond),
 			Who: strings.TrimSpace(who), Reason: strings.TrimSpace(reason),
 			Order: order.UUID, TxHash: hash}
-		if err := r.config.Journal.Add(ctx, e); err != nil {
+		if err := r.config.Journal.Add(ctx, e); err != nil && !r.isKept(ctx, e.ID) {
 			return err
 		}
 	}
 	return nil
+}
+
+// isKept reports whether an entry is stored. Two people may erase a player at the same moment.
+func (r *Reconciler) isKept(ctx context.Context, id uuid.UUID) bool {
+	entries, err := r.config.Journal.Entries(ctx, time.Time{})
+	return err == nil && slices.ContainsFunc(entries, func(e Entry) bool { return e.ID == id })
 }
 
 // matches returns the transactions of orders that the books find by amount.

@@ -14,6 +14,7 @@ import (
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/internal/test/rig"
+	"github.com/token-ramp/ramp-go/rampbooks"
 	"github.com/token-ramp/ramp-go/support"
 )
 
@@ -103,6 +104,27 @@ func TestAnErasedPlayerChangesNothing(t *testing.T) {
 		}
 		assert.Equal(t, before, figures(), name)
 	}
+}
+
+// Two people erase a player at the same moment. What the books need is kept once, and neither fails.
+func TestTwoPeopleEraseAPlayerAtTheSameMoment(t *testing.T) {
+	_, store, n := rig.NewOfficeOnNode(t, 1000*time.Hour, rig.Paid)
+	clock := rig.Later()
+	orders, journal := rig.WithJournal(t, store, n, &clock)
+	abandoned := store.AbandonedAndMinted(t, n, rig.HoursAgo(300))
+	erase := func(who string) (erased int) {
+		return must.Get(orders.EraseSession(t.Context(), "session-1", rig.HoursAgo(7*24),
+			support.Decision{Who: who, Reason: "case 4"}))(t)
+	}
+	second := 0
+	journal.OnRead = func() { second = erase("emil") }
+	first := erase("dora")
+	assert.Equal(t, []int{0, 1}, []int{first, second})
+	require.Len(t, journal.Stored, 1)
+	assert.Equal(t, abandoned.UUID, journal.Stored[0].Order)
+	books := must.Get(orders.Reconcile(t.Context(), rig.HoursAgo(500), time.Time{}))(t)
+	require.Len(t, books.Findings, 1)
+	assert.Equal(t, rampbooks.EndedOtherwise, books.Findings[0].Kind)
 }
 
 // books cannot keep matches.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -85,5 +86,48 @@ func TestAPlayerIsErased(t *testing.T) {
 		equal(t, "rows of bob", strings.Count(after, bob.ID), strings.Count(before, bob.ID))
 		_, err = erase()
 		says(t, fmt.Sprint(err), `there is no player "alice"`)
+	})
+}
+
+// Two people erase a player at the same moment. The player's rows are gone, each order is counted once, and another
+// player's rows are as before.
+func TestTwoPeopleEraseAPlayerAtTheSameMoment(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, address string) {
+		shop := openShop(t, address, 1000)
+		alice, bob := loggedIn(t, shop.game, "alice"), loggedIn(t, shop.game, "bob")
+		must(shop.game.openPage(t.Context(), alice.ID))(t)
+		for _, s := range []ramp.Session{alice, bob, alice} {
+			shop.end(shop.accept(s, ramp.Mint, 100), ramp.Mint)
+			shop.end(shop.accept(s, ramp.Burn, 100), ramp.Burn)
+		}
+		must(shop.game.db.Exec("UPDATE ramp_orders SET finished_at = finished_at - 700000000"))(t)
+		before := everyRow(t, address)
+		said, failed := make([]string, 2), make([]error, 2)
+		var both sync.WaitGroup
+		for n := range said {
+			both.Go(func() {
+				said[n], _, failed[n] = desk(t, nil, "erase", "-db", address, "-project", "project", "-network",
+					"testnet", "-player", "alice", "-who", "bob", "-reason", "case 17", "-without-evidence")
+			})
+		}
+		both.Wait()
+		erased := 0
+		for n, printed := range said {
+			if failed[n] != nil { // it began after the other one had ended
+				says(t, failed[n].Error(), `there is no player "alice"`)
+				continue
+			}
+			var orders int
+			must(fmt.Sscanf(printed, "Orders made anonymous: %d.", &orders))(t)
+			erased += orders
+		}
+		equal(t, "orders made anonymous", erased, 4)
+		after := everyRow(t, address)
+		for _, text := range []string{"alice", alice.ID} {
+			if strings.Contains(after, text) {
+				t.Errorf("%q is still there:\n%s", text, after)
+			}
+		}
+		equal(t, "rows of bob", strings.Count(after, bob.ID), strings.Count(before, bob.ID))
 	})
 }

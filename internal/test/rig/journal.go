@@ -13,6 +13,7 @@ import (
 type Journal struct {
 	mu     sync.Mutex
 	Stored []rampbooks.Entry
+	OnRead func() // called once, after what is stored was read
 }
 
 func (j *Journal) Add(_ context.Context, e rampbooks.Entry) error {
@@ -29,11 +30,16 @@ func (j *Journal) Add(_ context.Context, e rampbooks.Entry) error {
 
 func (j *Journal) Entries(_ context.Context, since time.Time) (list []rampbooks.Entry, err error) {
 	j.mu.Lock()
-	defer j.mu.Unlock()
 	for _, e := range j.Stored {
 		if !e.At.Before(since) {
 			list = append(list, e)
 		}
+	}
+	then := j.OnRead
+	j.OnRead = nil
+	j.mu.Unlock()
+	if then != nil {
+		then()
 	}
 	return list, nil
 }

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/test/must"
+	"github.com/token-ramp/ramp-go/rampsql"
 )
 
 // pageOf returns a document.
@@ -127,6 +129,128 @@ func TestAnOutboxLacksWhatWasSettled(t *testing.T) {
 		}
 		equal(t, "messages", fmt.Sprint(sent(failed.id), sent(settled.id)), "1 1")
 	}, "CREATE TABLE outbox (id VARCHAR(80) PRIMARY KEY);")
+}
+
+// outbox is what a worker of the recipe needs, and the other system, which counts how often it has got each key.
+type outbox struct {
+	*moment
+	store   *rampsql.Store
+	deletes bool // what it has sent, instead of marking it
+
+	mu  sync.Mutex
+	got map[string]int
+}
+
+const messages = "CREATE TABLE outbox (id VARCHAR(80) PRIMARY KEY, sent BIGINT NOT NULL DEFAULT 0);"
+
+// applies writes a message for each step.
+func (b *outbox) applies(ctx context.Context, tx *sql.Tx, step ramp.Step) error {
+	if step.Rehearsal {
+		return nil
+	}
+	_, err := tx.ExecContext(ctx, bind(b.dialect, "INSERT INTO outbox (id) VALUES (?)"), keyOf(&step.Order))
+	return err
+}
+
+func keyOf(o *ramp.Order) string { return o.UUID.String() + " " + string(o.State) }
+
+// works is one run of a worker.
+func (b *outbox) works() {
+	t := b.t
+	ended, err := b.store.Ended(t.Context(), time.Now().Add(-time.Hour), time.Now().Add(time.Hour), ramp.OrderPage{})
+	check(t, err)
+	b.here(1)
+	count := bind(b.dialect, "SELECT count(*) FROM outbox WHERE id = ?")
+	for _, o := range ended {
+		var n int
+		check(t, b.db.QueryRow(count, keyOf(&o)).Scan(&n))
+		b.here(2)
+		if n > 0 {
+			continue
+		}
+		_, failed := b.db.Exec(bind(b.dialect, "INSERT INTO outbox (id) VALUES (?)"), keyOf(&o))
+		check(t, b.db.QueryRow(count, keyOf(&o)).Scan(&n))
+		if n != 1 {
+			t.Errorf("%d messages of order %s: %v", n, o.UUID, failed)
+		}
+	}
+	b.here(3)
+	var unsent []string
+	rows, err := b.db.Query("SELECT id FROM outbox WHERE sent = 0")
+	check(t, err)
+	for rows.Next() {
+		var id string
+		check(t, rows.Scan(&id))
+		unsent = append(unsent, id)
+	}
+	check(t, errors.Join(rows.Err(), rows.Close()))
+	b.here(4)
+	for _, id := range unsent {
+		b.mu.Lock()
+		b.got[id]++
+		b.mu.Unlock()
+		b.here(5)
+		mark := "UPDATE outbox SET sent = 1 WHERE id = ?"
+		if b.deletes {
+			mark = "DELETE FROM outbox WHERE id = ?"
+		}
+		must.Get(b.db.Exec(bind(b.dialect, mark), id))(t)
+		b.here(6)
+	}
+}
+
+// A second worker runs, and an order ends, at each moment of a worker. Each end is sent, and nothing that was marked
+// is sent again.
+func TestTwoWorkersOfAnOutbox(t *testing.T) {
+	begun := func(t *testing.T, p *place, at int) (b *outbox, open order) {
+		b = &outbox{moment: &moment{place: p, t: t, at: at}, got: map[string]int{}}
+		b.store = newStore(t, p, b.applies)
+		failed, settled, open := newOrder("alice", mint("gold", 5)), newOrder("bob", mint("gold", 5)),
+			newOrder("carol", mint("gold", 5))
+		for _, o := range []order{failed, settled, open} {
+			take(t, b.store, o.id, o.accept())
+		}
+		take(t, b.store, failed.id, failed.finish(failure))
+		take(t, b.store, settled.id, ramp.Settled("by mail", settled.finish(failure)))
+		return b, open
+	}
+	for at := 1; at <= 6; at++ {
+		t.Run(fmt.Sprint(at), func(t *testing.T) {
+			eachDatabase(t, func(t *testing.T, p *place) {
+				b, open := begun(t, p, at)
+				b.other = func() {
+					b.works()
+					take(t, b.store, open.id, open.finish(failure))
+				}
+				b.works()
+				<-b.done
+				b.works()
+				equal(t, "messages that arrived", len(b.got), 6)
+				before := fmt.Sprint(b.got)
+				b.works()
+				equal(t, "what a run without news sends", fmt.Sprint(b.got), before)
+				for id, n := range b.got {
+					if n > 2 {
+						t.Errorf("message %s was sent %d times by two workers", id, n)
+					}
+				}
+			}, messages)
+		})
+	}
+	t.Run("a worker that deletes", func(t *testing.T) {
+		p := placeOn(t, rampsql.PostgreSQL, messages)
+		p.may(t, "DELETE")
+		b, _ := begun(t, p, 0)
+		b.deletes = true
+		b.works()
+		sent := len(b.got)
+		b.works()
+		twice := 0
+		for _, n := range b.got {
+			twice += n - 1
+		}
+		equal(t, "messages, and those that were sent again", fmt.Sprint(sent, twice), "5 2")
+	})
 }
 
 // The session of an order is part of what the service signs. Two shards become one, and the second player 1001 is
