@@ -63,7 +63,8 @@ func (c *Claims) made() error {
 	return nil
 }
 
-// Claim implements [ramp.Claims] with one transaction.
+// Claim implements [ramp.Claims] with one transaction, which is one statement if the database can return
+// whose the claim is.
 func (c *Claims) Claim(
 	ctx context.Context, transaction common.Hash, place int, order uuid.UUID,
 ) (holder uuid.UUID, err error) {
@@ -83,10 +84,15 @@ func (c *Claims) Claim(
 	return holder, nil
 }
 
-// attempt makes one attempt of Claim.
+// attempt makes one attempt of Claim. If the context has ended, PostgreSQL may have given up waiting for a
+// standby.
 func (c *Claims) attempt(
 	ctx context.Context, transaction common.Hash, place int, order uuid.UUID,
 ) (uuid.UUID, error) {
+	if c.returning {
+		holder, err := c.note(ctx, c.config.DB, transaction, place, order)
+		return holder, cmp.Or(err, ctx.Err())
+	}
 	tx, err := c.config.DB.BeginTx(ctx, nil)
 	if err != nil {
 		return uuid.Nil, err
@@ -94,24 +100,39 @@ func (c *Claims) attempt(
 	defer func() { _ = tx.Rollback() }() // does nothing after Commit
 	holder, err := c.note(ctx, tx, transaction, place, order)
 	if err == nil {
-		// If the context has ended, PostgreSQL may have given up waiting for a standby.
 		err = cmp.Or(tx.Commit(), ctx.Err())
 	}
 	return holder, err
 }
 
+// statements runs statements: a database, or a transaction.
+type statements interface {
+	asker
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}
+
 // note writes a claim unless its place is taken, and returns whose it is.
 func (c *Claims) note(
-	ctx context.Context, tx *sql.Tx, transaction common.Hash, place int, order uuid.UUID,
+	ctx context.Context, db statements, transaction common.Hash, place int, order uuid.UUID,
 ) (holder uuid.UUID, err error) {
 	at := []any{string(c.config.Network), transaction.Hex(), int64(place)}
-	claim, args := c.bind(c.claim, append(at, order.String(), time.Now().UnixMilli())...)
-	if _, err := tx.ExecContext(ctx, claim, args...); err != nil {
+	query, args := c.bind(c.claim, append(at, order.String(), time.Now().UnixMilli())...)
+	if !c.returning {
+		if _, err := db.ExecContext(ctx, query, args...); err != nil {
+			return uuid.Nil, err
+		}
+		query, args = c.bind(c.holder, at...)
+	}
+	rows, err := db.QueryContext(ctx, query, args...)
+	if err != nil {
 		return uuid.Nil, err
 	}
-	query, args := c.bind(c.holder, at...)
-	err = tx.QueryRowContext(ctx, query, args...).Scan(&holder)
-	return holder, err
+	defer rows.Close()
+	err = sql.ErrNoRows
+	for rows.Next() { // to the end, because a statement that commits by itself may do so after its row
+		err = rows.Scan(&holder)
+	}
+	return holder, cmp.Or(rows.Err(), err)
 }
 
 // Claimed implements [ramp.Claims].

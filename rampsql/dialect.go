@@ -42,11 +42,11 @@ type dialect struct {
 
 	orders    string // selects orders, without a condition
 	insert    string // inserts an order, unless its UUID exists
-	returning bool   // insert returns the row
+	returning bool   // insert and claim return the row
 	lock      string // selects an order and locks it
 	note      string // notes a refusal of an order that waits
 	claim     string // writes a claim, or locks the one that has its place
-	holder    string // selects whose claim has a place, also if it was committed after the transaction began
+	holder    string // without returning, selects whose claim has a place, also if it was committed meanwhile
 	literal   bool   // arguments are written into the statement
 
 	begin func(ctx context.Context, p pool) (transaction, error)
@@ -113,7 +113,8 @@ const (
 const (
 	claim = "INSERT INTO ramp_claims (network, tx_hash, place, uuid, claimed_at)" +
 		" VALUES ($1, $2, $3, $4, $5)"
-	keepClaim   = claim + " ON CONFLICT (network, tx_hash, place) DO UPDATE SET uuid = ramp_claims.uuid"
+	keepClaim = claim + " ON CONFLICT (network, tx_hash, place) DO UPDATE SET uuid = ramp_claims.uuid" +
+		" RETURNING uuid"
 	claimHolder = "SELECT uuid FROM ramp_claims WHERE network = $1 AND tx_hash = $2 AND place = $3"
 )
 
@@ -152,7 +153,7 @@ func (d Dialect) values() *dialect {
 			insert:    insertStatement("DEFAULT") + orKeep + orderColumns + ", " + placePostgreSQL,
 			returning: true,
 			orders:    selectOrders, lock: withPlace(selectOrders, placePostgreSQL) + lockOrder,
-			note: noteRefusal, claim: keepClaim, holder: claimHolder, begin: beginPostgreSQL,
+			note: noteRefusal, claim: keepClaim, begin: beginPostgreSQL,
 		}
 	case MySQL:
 		return &dialect{
@@ -202,7 +203,7 @@ func (d Dialect) values() *dialect {
 			lax: "SELECT '' WHERE 1 = 0", settings: settingsSQLite, weak: weakSQLite,
 			session: []string{sessionSQLite}, place: "'main'",
 			insert: insertStatement("IIF(0, 0, NULL)") + orKeep + orderColumns + ", 'main'", returning: true,
-			orders: selectOrders, note: noteRefusal, claim: keepClaim, holder: claimHolder,
+			orders: selectOrders, note: noteRefusal, claim: keepClaim,
 			// SQLite has no FOR UPDATE. A write takes its only lock.
 			lock: "UPDATE ramp_orders SET claim = claim WHERE uuid = $1 RETURNING " + orderColumns +
 				", 'main'",

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"regexp"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -142,6 +144,42 @@ func TestAClaimWithoutAnEndIsRepeated(t *testing.T) {
 		c.isConflict(c.end(0, orders[0], hash), orders[1].id)
 		equal(t, "grants", c.granted[orders[1].id], 1)
 		equal(t, "grants of the other", c.granted[orders[0].id], 0)
+	})
+}
+
+// Servers get claims one after the other, and orders end meanwhile. After the statement of the page, a second
+// database ends no order by a transaction of any of them.
+func TestWhatEndedWithoutClaimsIsClaimed(t *testing.T) {
+	_, section, _ := strings.Cut(pageOf(t, "databases.md"), "\nIf orders have ended without `Claims`")
+	statement := regexp.MustCompile("(?s)```sql\n(.+?)```").FindStringSubmatch(section)[1]
+	forMySQL := regexp.MustCompile("ends with `(.+?)`").FindStringSubmatch(section)[1]
+	statement = strings.ReplaceAll(statement, "mainnet", string(ramp.Testnet))
+	eachDatabase(t, func(t *testing.T, p *place) {
+		statement := statement
+		if p.dialect == rampsql.MySQL {
+			statement = strings.Replace(statement, "ON CONFLICT DO NOTHING", forMySQL, 1)
+		}
+		c := newClaimants(t, p)
+		former := newStore(t, p, c.apply) // of a server without claims
+		ends := func(store *rampsql.Store, network ramp.Network) string {
+			o := newOrder("alice", burn("gold", 5))
+			take(t, store, o.id, ramp.OnlyOf(nil, network, acceptAt(o, day0)))
+			hash := txHashOf(uuid.New())
+			take(t, store, o.id, ramp.Finish(o.reportBy(hash, success), day0.Add(time.Hour)))
+			return hash
+		}
+		hashes := []string{ends(former, ramp.Testnet), ends(c.stores[0], ramp.Testnet), ends(former, ""),
+			ends(former, ramp.Testnet)}
+		live := ends(former, ramp.Mainnet)
+		for range 2 {
+			run(t, p.db, statement)
+		}
+		for _, hash := range hashes {
+			conflict := (*ramp.ConflictError)(nil)
+			equal(t, "the second database refuses", errors.As(c.end(1, c.burns()[1], hash), &conflict), true)
+			equal(t, "claims", len(must.Get(c.claims.Claimed(t.Context(), common.HexToHash(hash)))(t)), 1)
+		}
+		equal(t, "claims of mainnet", len(must.Get(c.claims.Claimed(t.Context(), common.HexToHash(live)))(t)), 0)
 	})
 }
 

@@ -106,8 +106,8 @@ var databases = []database{
 	},
 		env: "RAMP_TEST_POSTGRESQL", driver: "pgx",
 		numbered: true, strict: true, replaces: true, exact: true, amounts: true,
-		// BEGIN, INSERT, COMMIT; BEGIN, SELECT, UPDATE, COMMIT
-		trips: map[string]int{"accept": 3, "finish": 4, "repeat": 3},
+		// BEGIN, INSERT, COMMIT; BEGIN, SELECT, UPDATE, COMMIT; BEGIN, SELECT, ROLLBACK, a claim, and as before
+		trips: map[string]int{"accept": 3, "finish": 4, "repeat": 3, "finish with claims": 8},
 		purse: "INTEGER", near: "2147483640",
 		create: createOnPostgreSQL,
 		empty: func(t *testing.T, name string) string {
@@ -159,7 +159,7 @@ var databases = []database{
 		},
 		env: "RAMP_TEST_MYSQL", driver: "mysql",
 		exact: true, floatText: true, slowWalk: true, prepares: true,
-		trips: map[string]int{"accept": 6, "finish": 6, "repeat": 6},
+		trips: map[string]int{"accept": 6, "finish": 6, "repeat": 6, "finish with claims": 18},
 		purse: "INT UNSIGNED", near: "4294967290",
 		create: createOnMySQL,
 		empty: func(t *testing.T, name string) string {

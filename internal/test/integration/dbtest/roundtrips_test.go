@@ -51,7 +51,7 @@ func TestRoundTrips(t *testing.T) {
 					before := int(trips.Load())
 					must.Get(claiming.Update(t.Context(), o.id, o.finish(failure)))(t)
 					// The step is begun, a claim is committed, and the step is begun again.
-					if n, most := int(trips.Load())-before, 3*d.trips["finish"]; !warm {
+					if n, most := int(trips.Load())-before, d.trips["finish with claims"]; !warm {
 						t.Logf("finish with claims: %d round trips", n)
 						if n > most {
 							t.Errorf("finish with claims: %d round trips, not %d", n, most)
