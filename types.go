@@ -377,8 +377,12 @@ func parseValidate(body []byte) (*ValidateRequest, error) {
 	if digits := strings.TrimPrefix(r.UserSig, "0x"); !wire.IsHex(digits) || len(digits)%2 != 0 {
 		p.add("user_sig", "must be hex")
 	}
-	if !isAddress(r.UserAddress) || common.HexToAddress(r.UserAddress) == (common.Address{}) {
+	switch user := common.HexToAddress(r.UserAddress); {
+	case !isAddress(r.UserAddress) || user == (common.Address{}):
 		p.add("user_address", "is required and must be 0x followed by 40 hex digits, not zero")
+	case typed.IsNobodys(user) || r.Intent.names(r.UserAddress):
+		p.add("user_address",
+			"must be a wallet that somebody can have, not a contract of the chain or the token")
 	}
 	p.require(r.ProjectID != "", "project_id")
 	p.requireNonZero(r.Digest != Digest{}, "digest")
@@ -580,6 +584,12 @@ func (i *Intent) Direction() (Direction, error) {
 		return "", invalid("intent.method",
 			"and intent.type must be mint and assemble, or burn-permit (or burn) and disassemble")
 	}
+}
+
+// names reports whether one of the tokens has an address.
+func (i *Intent) names(address string) bool {
+	is := func(a IntentAsset) bool { return a.Type != TypeAsset && strings.EqualFold(a.ID, address) }
+	return slices.ContainsFunc(i.From, is) || slices.ContainsFunc(i.To, is)
 }
 
 // check adds what is wrong with the intent to p, and returns its direction, or ""

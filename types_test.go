@@ -121,6 +121,12 @@ func TestParseRejects(t *testing.T) {
 			"user_address is required and must be 0x followed by 40 hex digits, not zero"},
 		{"user_address zero", user, `"user_address":"0x` + strings.Repeat("0", 40) + `"`,
 			"user_address is required and must be 0x followed by 40 hex digits, not zero"},
+		{"user_address of a precompiled contract", user, `"user_address":"0x` + strings.Repeat("0", 37) + `100"`,
+			"user_address must be a wallet that somebody can have"},
+		{"user_address where tokens die", user, `"user_address":"0x` + strings.Repeat("0", 36) + `dEaD"`,
+			"user_address must be a wallet that somebody can have"},
+		{"user_address of the token", user, `"user_address":"` + strings.ToLower(goldenToken) + `"`,
+			"user_address must be a wallet that somebody can have"},
 
 		{"project_id null", proj, `"project_id":null`, "project_id is required"},
 

@@ -129,8 +129,8 @@ func NewFuncSigner(address common.Address,
 	switch {
 	case sign == nil:
 		return nil, fmt.Errorf("ramp: %w: the function is nil", ErrValidatorKey)
-	case address == common.Address{}:
-		return nil, fmt.Errorf("ramp: %w: the address is zero", ErrValidatorKey)
+	case typed.IsNobodys(address):
+		return nil, fmt.Errorf("ramp: %w: nobody can have the key of %s", ErrValidatorKey, address)
 	}
 	return &Signer{address: address,
 		sign: func(ctx context.Context, limit time.Duration, d Digest) (Signature, error) {

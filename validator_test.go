@@ -428,6 +428,9 @@ func TestKeysThatAreNoneMakeNoSigner(t *testing.T) {
 		"a function of nobody's": func() (*ramp.Signer, error) {
 			return ramp.NewFuncSigner(common.Address{}, keyFunc(vectorECDSA(t), asDER))
 		},
+		"a function of a precompiled contract": func() (*ramp.Signer, error) {
+			return ramp.NewFuncSigner(common.HexToAddress("0x100"), keyFunc(vectorECDSA(t), asDER))
+		},
 	}
 	for name, key := range map[string]crypto.Signer{
 		"nil":                               nil,

@@ -24,13 +24,13 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"math/big"
 	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/evidence"
+	"github.com/token-ramp/ramp-go/internal/typed"
 )
 
 // ErrNotProven means that a transaction does not prove that the order ended as the
@@ -155,7 +155,7 @@ func New(c Config) (*Proof, error) {
 			fmt.Sprintf("must be -1 to 9999 for %s", token))
 	}
 	for _, payer := range c.Payers {
-		demand(!isReserved(payer), "Config.Payers", fmt.Sprintf("has %s, whose key nobody can have", payer))
+		demand(!typed.IsNobodys(payer), "Config.Payers", fmt.Sprintf("has %s, whose key nobody can have", payer))
 	}
 	for _, token := range slices.SortedFunc(maps.Keys(c.Decimals), common.Address.Cmp) {
 		decimals := c.Decimals[token]
@@ -170,9 +170,6 @@ func New(c Config) (*Proof, error) {
 	c.Decimals, c.MintFeeBps = maps.Clone(c.Decimals), maps.Clone(c.MintFeeBps)
 	return &Proof{config: c, prover: evidence.NewProver(evidence.Config(c))}, nil
 }
-
-// isReserved reports whether an address is zero or that of a precompiled contract.
-func isReserved(a common.Address) bool { return new(big.Int).SetBytes(a[:]).BitLen() <= 9 }
 
 // Config returns the config of the proof. Do not change what it refers to.
 func (p *Proof) Config() Config { return p.config }

@@ -39,9 +39,10 @@ func TestAProofThatCannotWorkIsNotMade(t *testing.T) {
 		"another network": {rampproof.Config{Network: "Testnet", Chain: node.client(t), AnyFailure: true},
 			"Config.Network must be mainnet or testnet"},
 		"payers that nobody can be": {rampproof.Config{Network: ramp.Testnet, Chain: node.client(t),
-			Payers: []common.Address{payer, {}, common.HexToAddress("0x9")}},
+			Payers: []common.Address{payer, {}, common.HexToAddress("0x9"), common.HexToAddress("0xdead")}},
 			"Config.Payers has 0x0000000000000000000000000000000000000000, whose key nobody can have; " +
-				"Config.Payers has 0x0000000000000000000000000000000000000009, whose key nobody can have"},
+				"Config.Payers has 0x0000000000000000000000000000000000000009, whose key nobody can have; " +
+				"Config.Payers has 0x000000000000000000000000000000000000dEaD, whose key nobody can have"},
 		"decimals": {rampproof.Config{Network: ramp.Testnet, Chain: node.client(t), Payers: []common.Address{payer},
 			Decimals: map[common.Address]int{{1}: 256, {2}: -1, {3}: 255, {4}: 0}},
 			"Config.Decimals must be 0 to 255 for 0x0100000000000000000000000000000000000000; " +

@@ -434,7 +434,8 @@ func thefts() map[string]theft {
 		another  = "a burn that somebody else made, or an approval of their own beside it"
 		beside   = "a burn that somebody else made, with a transfer of their own in the same transaction"
 		victim   = "the same, and names that player's wallet"
-		ofRamp   = "a burn by the ramp's contract or account, or by the token"
+		ofRamp   = "a burn by the ramp's contract or account"
+		nobodys  = "a burn by the zero address or the token, which no order may have as its wallet"
 		noBurn   = "a transfer from a friend or to oneself, or an approval, as a burn"
 		transfer = "a transfer to a friend, as a burn"
 		goOn     = "a burn whose tokens go on to a friend, or come back"
@@ -492,9 +493,9 @@ func thefts() map[string]theft {
 			}
 		}},
 		"a contract":       {ofRamp, 0, burnFrom("ramp")},
-		"the token":        {ofRamp, 0, burnFrom("token")},
+		"the token":        {nobodys, 0, burnFrom("token")},
 		"an account":       {ofRamp, 0, burnFrom("account")},
-		"the zero address": {"a burn by the zero address, which no order may have as its wallet", 0, burnFrom("zero")},
+		"the zero address": {nobodys, 0, burnFrom("zero")},
 		"a mint": {"a mint of their own, as a burn", 100,
 			func(h *heist) { h.claims(h.wallet("thief"), h.order(h.service.Mint, "thief", silent).TxHash) }},
 		"a transfer to a friend":         {transfer, 0, burnBy(thief.SignedTransfer)},

@@ -455,3 +455,30 @@ func TestTheControlAPIAsksLikeAThief(t *testing.T) {
 	assert.Contains(t, check(),
 		`{"problems":["the game lists the assets of session \"alice\" for a token that nobody has issued`)
 }
+
+// HTTP and a handler leave out white space around a header's value, so a session with it is the same session.
+func TestWhiteSpaceAroundASessionMakesNoOtherSession(t *testing.T) {
+	d := newDoor(right)
+	service, end := guarded(t, d, true, closed)
+	key, _ := console(t)
+	spaced := ramp.Session{ID: " alice\t", Token: ramp.NewAccessToken(" secret of alice ")}
+	assert.Equal(t, service.Wallet(sessionOf("alice")), service.Wallet(spaced))
+	for _, session := range []ramp.Session{sessionOf("alice"), spaced} {
+		_, err := service.Assets(t.Context(), session)
+		require.NoError(t, err)
+		started := must.Get(clientOf(t, service, key).Initialize(t.Context(), request()))(t)
+		order := must.Get(service.Mint(t.Context(), started.UUID, session, ramp.NewAmount(10)))(t)
+		assert.Equal(t, sessionOf("alice"), order.Session)
+		service.Advance(time.Minute)
+		assert.Equal(t, ramptest.Confirmed, service.State(order))
+	}
+	for query, want := range map[string]int{"alice": 2, "%20alice": 2, "bob": 0} {
+		r := httptest.NewRequest("GET", "http://127.0.0.1/control/orders?session_id="+query, nil)
+		r.RemoteAddr = "127.0.0.1:1"
+		answer := httptest.NewRecorder()
+		service.ServeHTTP(answer, r)
+		assert.Contains(t, answer.Body.String(), fmt.Sprintf(`"total":%d`, want), query)
+	}
+	failed, said := end.end()
+	assert.False(t, failed, said)
+}

@@ -626,10 +626,16 @@ func TestWithoutAnySettingTheServiceIsEmulated(t *testing.T) {
 			!strings.Contains(string(view), "item_gold") {
 			t.Errorf("/play led to %s with %d: %s", response.Request.URL.Path, response.StatusCode, view)
 		}
-		var page struct{ URL string }
+		var page struct {
+			URL       string
+			ExpiresIn int
+		}
 		if status := call(t, p.url+"/exchange", map[string]string{"sessionId": s.ID, "accessToken": s.Token.Reveal()},
 			&page); status != 200 || !strings.Contains(page.URL, "/exchange?uuid=") {
 			t.Errorf("/exchange answered %d %q", status, page.URL)
+		}
+		if page.ExpiresIn < 240 || page.ExpiresIn > 300 { // seconds, which need no right clock
+			t.Errorf("the page expires in %d", page.ExpiresIn)
 		}
 		p.kill()
 		if strings.Contains(p.log.String(), s.Token.Reveal()) {

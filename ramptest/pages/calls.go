@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/internal/frontend"
@@ -27,8 +28,8 @@ type callsView struct {
 // callsPage shows the calls of all players, or of one session.
 func (s *visit) callsPage() {
 	q := s.r.URL.Query()
-	v := &callsView{frame: frame{Title: "Calls", Live: true}, Session: q.Get("session"), Query: q.Get("q"),
-		Routine: q.Has("routine"), Wrong: q.Has("wrong"), Each: q.Has("each")}
+	v := &callsView{frame: frame{Title: "Calls", Live: true}, Session: strings.TrimSpace(q.Get("session")),
+		Query: q.Get("q"), Routine: q.Has("routine"), Wrong: q.Has("wrong"), Each: q.Has("each")}
 	pick := frontend.Calls
 	if v.Wrong {
 		pick = frontend.Wrong

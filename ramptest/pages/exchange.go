@@ -90,7 +90,7 @@ func (s *visit) session(q url.Values) session {
 	if o := s.orderOf(q.Get("player")); o != nil && s.guard.Operates(s.r) {
 		return session{id: o.SessionID, trusted: true}
 	}
-	return session{id: q.Get("sessionId"), token: q.Get("accessToken")}
+	return session{id: strings.TrimSpace(q.Get("sessionId")), token: strings.TrimSpace(q.Get("accessToken"))}
 }
 
 // fieldsOf returns the hidden fields of a form: the session and the named fields.

@@ -101,6 +101,7 @@ func (s *Service) Orders(_ context.Context, q control.OrdersQuery) (list control
 	list.Orders = []control.OrderReport{}
 	needy, calls := s.orders.Attention()
 	list.NeedAttention = len(needy) + len(calls)
+	q.SessionID = strings.TrimSpace(q.SessionID)
 	if q.SessionID == "" && state == "" && q.Before == "" {
 		if !q.Attention {
 			calls = s.orders.Calls(all)

@@ -43,6 +43,7 @@ func (s *Orders) Place(ctx context.Context, t *trade.Trade, id uuid.UUID, sessio
 		return nil, err
 	}
 	defer leave()
+	session = trade.Received(session)
 	o, err := s.compose(ctx, t, id, session, tokens, faults)
 	if err != nil {
 		return nil, err

@@ -90,7 +90,7 @@ func (s *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if answer.Code != http.StatusOK {
 			status, event.Outcome = cmp.Or(s.config.FailureStatus, answer.Code), fmt.Sprint(answer.Data)
 			if answer.Data == string(InvalidMAC) &&
-				s.config.OtherKey.Verify(body, r.Header.Get(ramp.HeaderHMAC)) == nil {
+				s.config.OtherKey.Verify(body, signatureOf(r)) == nil {
 				event.Outcome += ", " + otherEncoding
 			}
 		}
@@ -110,6 +110,8 @@ func (s *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.respond(w, r, event, status, reply)
 }
 
+func signatureOf(r *http.Request) string { return strings.TrimSpace(r.Header.Get(ramp.HeaderHMAC)) }
+
 // answer answers an initialize call, with the failures of section 7.1. For any other
 // mistake in a request (2.2), it answers with code 400 and names the field in data.
 // The interface does not say how the service reports these.
@@ -119,7 +121,7 @@ func (s *Console) answer(r *http.Request, body []byte, unread error,
 		return uuid.Nil, envelope{Code: code, Message: http.StatusText(code), Data: data}
 	}
 	reject := func(f InitializeFailure) (uuid.UUID, envelope) { return fail(f.status(), string(f)) }
-	signature := r.Header.Get(ramp.HeaderHMAC)
+	signature := signatureOf(r)
 	switch status := s.Guard.Rejection(r); {
 	case status == http.StatusForbidden:
 		return fail(status, "a page of another site has no access")

@@ -234,7 +234,9 @@ func (s *Service) Client() *http.Client {
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
 
 // Wallet returns the key of a player.
-func (s *Service) Wallet(session ramp.Session) (*ramp.Signer, error) { return s.config.wallet(session) }
+func (s *Service) Wallet(session ramp.Session) (*ramp.Signer, error) {
+	return s.config.wallet(trade.Received(session))
+}
 
 // Close stops the service, see Service.Close of package ramptest.
 func (s *Service) Close() {
@@ -272,6 +274,6 @@ func (s *Service) Assets(ctx context.Context, session ramp.Session) (*ramp.Playe
 		return nil, err
 	}
 	defer leave()
-	player, _, err := s.Game.Assets(ctx, session, uuid.Nil)
+	player, _, err := s.Game.Assets(ctx, trade.Received(session), uuid.Nil)
 	return player, err
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest/control"
 	"github.com/token-ramp/ramp-go/ramptest/internal/emulator"
 	"github.com/token-ramp/ramp-go/ramptest/internal/order"
+	"github.com/token-ramp/ramp-go/ramptest/internal/trade"
 )
 
 // Find returns the order of a UUID.
@@ -20,15 +21,15 @@ func Find(s *emulator.Service, id uuid.UUID) (*order.Order, error) {
 
 // Session returns a session by its ID. Its token is that of its last order, unless one is given.
 func Session(s *emulator.Service, id, token string) (ramp.Session, error) {
-	session := ramp.Session{ID: id, Token: ramp.NewAccessToken(token)}
+	session := trade.Received(ramp.Session{ID: id, Token: ramp.NewAccessToken(token)})
 	switch {
-	case id == "":
+	case session.ID == "":
 		return session, Invalid("session_id is required")
-	case token != "":
+	case session.Token.Reveal() != "":
 		return session, nil
 	}
 	for _, o := range s.Orders.All() { // newest first
-		if o.Session.ID == id {
+		if o.Session.ID == session.ID {
 			return o.Session, nil
 		}
 	}

@@ -1,6 +1,7 @@
 package trade
 
 import (
+	"strings"
 	"sync"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -33,6 +34,16 @@ func SessionWallet(session ramp.Session) *ramp.Signer {
 	// only about one hash in 2^128 is none
 	key := crypto.ToECDSAUnsafe(crypto.Keccak256([]byte("wallet"), []byte(session.ID)))
 	return ramp.Must(ramp.NewCryptoSigner(key))
+}
+
+// Received returns a session as a game receives it: white space around the value of a header has no
+// meaning, and a handler leaves it out.
+func Received(s ramp.Session) ramp.Session {
+	s.ID = strings.TrimSpace(s.ID)
+	if token := strings.TrimSpace(s.Token.Reveal()); token != s.Token.Reveal() {
+		s.Token = ramp.NewAccessToken(token)
+	}
+	return s
 }
 
 // ServiceAccount is the service's own account. It receives the fees and pays the
