@@ -152,7 +152,7 @@ func TestAnApplyThatFailsEndsItsTransaction(t *testing.T) {
 			return fail(tx)
 		}))(t)
 	order := &ramp.ValidateRequest{UUID: uuid.New(), UserSig: "0xabcd",
-		UserAddress: "0x00000000000000000000000000000000000000Bb", ProjectID: "project-1",
+		UserAddress: "0xbB00000000000000000000000000000000000000", ProjectID: "project-1",
 		Intent: ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble,
 			From: []ramp.IntentAsset{{Type: ramp.TypeAsset, ID: "gold", Amount: ramp.NewAmount(5)}},
 			To: []ramp.IntentAsset{{Type: ramp.TypeERC20, ID: "0x00000000000000000000000000000000000070c3",

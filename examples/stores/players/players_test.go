@@ -119,7 +119,7 @@ func accept(t *testing.T, db *sql.DB, memory *Memory, player string, direction r
 		intent = ramp.Intent{Method: ramp.MethodBurnPermit, Type: ramp.Disassemble, From: tokens, To: gold}
 	}
 	order := &ramp.ValidateRequest{UUID: uuid.New(), UserSig: "0xabcd",
-		UserAddress: "0x00000000000000000000000000000000000000bb", ProjectID: "project-1", Intent: intent}
+		UserAddress: "0xbB00000000000000000000000000000000000000", ProjectID: "project-1", Intent: intent}
 	must(store.Update(t.Context(), order.UUID, ramp.Accept(ramp.Session{ID: player}, order, time.Now())))(t)
 	return store, order.UUID
 }

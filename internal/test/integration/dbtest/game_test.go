@@ -202,7 +202,7 @@ const token = "0x00000000000000000000000000000000000000aa"
 
 func newOrder(session string, intent ramp.Intent) order {
 	id := uuid.New()
-	return order{id: id, session: session, project: "project", user: "0x00000000000000000000000000000000000000Bb",
+	return order{id: id, session: session, project: "project", user: "0xbB00000000000000000000000000000000000000",
 		digest: sha256.Sum256(id[:]), intent: intent}
 }
 

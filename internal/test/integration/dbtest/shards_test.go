@@ -54,7 +54,7 @@ func TestTheDeskAndTheBooksAreOfAllShards(t *testing.T) {
 	s.settle("alice", 0, 10_000)
 	const day = 24 * time.Hour
 	chain := &ledgerChain{begin: day0.Add(-2 * day), head: uint64(4 * day / blockTime)}
-	user := common.HexToAddress("0xbb")
+	user := common.Address{0xbb}
 	gold := ramp.IntentAsset{Type: ramp.TypeAsset, ID: "gold", Amount: ramp.NewAmount(500)}
 	tokens := ramp.IntentAsset{Type: ramp.TypeERC20, ID: goldToken.Hex(), Amount: ramp.NewAmount(5)}
 	accept := func(d ramp.Direction, at time.Time) order {

@@ -196,7 +196,7 @@ var intent = ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble,
 func (g *game) validate(id uuid.UUID) {
 	g.t.Helper()
 	body := must.Get(json.Marshal(&ramp.ValidateRequest{UserSig: "0xabcd",
-		UserAddress: "0x00000000000000000000000000000000000000bb", ProjectID: "project-1",
+		UserAddress: "0xbB00000000000000000000000000000000000000", ProjectID: "project-1",
 		Digest: sha256.Sum256(id[:]), UUID: id, Intent: intent}))(g.t)
 	if status := g.post(http.MethodPost, ramp.PathValidate, body, nil); status != http.StatusOK || g.gold != 900 {
 		g.t.Fatalf("validate: HTTP %d, %d gold", status, g.gold)
