@@ -261,3 +261,13 @@ func must[T any](value T, err error) func(testing.TB) T {
 		return value
 	}
 }
+
+// A program logs its settings.
+func TestAConfigShowsNoPIN(t *testing.T) {
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s"} {
+		shown := fmt.Sprintf(verb, Config{Token: "game", PIN: "123456", Label: "key"})
+		if shown != `"key" in token "game"` {
+			t.Errorf("%s: %s", verb, shown)
+		}
+	}
+}
