@@ -332,8 +332,9 @@ func (o *Order) conflict(field string) (Step, error) {
 // items are limited can end every order that it has accepted.
 const MaxOrder = 256 << 10
 
-// maxIntent leaves room for the other texts of an order, each character escaped, and for its fixed members.
-const maxIntent = MaxOrder - 6*(3*storable.MaxText+2*storable.MaxReason) - 2<<10
+// maxEnd is what an order can become larger by after it was opened: by the two texts that a person writes, each
+// character escaped, and by members of a fixed size.
+const maxEnd = 6*2*storable.MaxReason + 2<<10
 
 func openOrder(s Session, r *ValidateRequest, now time.Time) (Order, error) {
 	o := Order{
@@ -354,8 +355,8 @@ func openOrder(s Session, r *ValidateRequest, now time.Time) (Order, error) {
 	return o, err
 }
 
-// checkSize returns an error for an intent that is too large. It writes the intent only if a bound that is
-// quick to compute does not say that it is small enough.
+// checkSize returns an error for an intent that is too large. It writes the order only if a bound that is
+// quick to compute does not say that the intent is small: the other texts never take the rest.
 func (o *Order) checkSize() error {
 	const each = 320 // of an asset: its names, and an amount of 100 digits on either side of the point
 	most := 256 + len(o.Intent.TargetCandidate) + 6*len(o.Intent.Method) + 6*len(o.Intent.Type)
@@ -364,15 +365,16 @@ func (o *Order) checkSize() error {
 			most += each + 6*(len(a.Type)+len(a.ID))
 		}
 	}
-	if most <= maxIntent {
+	if most <= MaxOrder/4 {
 		return nil
 	}
 	intent, err := wire.Marshal(o.Intent)
-	if err != nil {
+	order, errOrder := wire.Marshal(o)
+	if err := cmp.Or(err, errOrder); err != nil {
 		return fmt.Errorf("ramp: order %s: %w", o.UUID, err)
 	}
-	if len(intent) > maxIntent {
-		return invalid("intent", "must have at most %d bytes, and has %d", maxIntent, len(intent))
+	if over := len(order) + maxEnd - MaxOrder; over > 0 {
+		return invalid("intent", "must have at most %d bytes, and has %d", len(intent)-over, len(intent))
 	}
 	return nil
 }

@@ -242,15 +242,23 @@ func TestAcceptRejectsWhatCannotBeStored(t *testing.T) {
 
 // The longest texts, each character escaped, and the longest reasons still fit, however an order ends.
 func TestNoOrderIsLargerThanItsBound(t *testing.T) {
+	widest := mintRequest(t)
 	request := func(size int) *ramp.ValidateRequest {
-		r := mintRequest(t)
-		long := strings.Repeat("\x01", 1024)
-		r.ProjectID, r.UserAddress = long, long
+		r := *widest
 		r.Intent.TargetCandidate = json.RawMessage(`{"a":"` + strings.Repeat("x", size) + `"}`)
-		return r
+		return &r
 	}
 	accept := func(size int) (ramp.Step, error) {
 		return ramp.Accept(ramp.Session{ID: strings.Repeat("\x01", 1024)}, request(size), atValidate)(nil)
+	}
+	for _, name := range storedTexts(t) { // each as long as it may be, of characters that JSON escapes
+		field := reflect.ValueOf(widest).Elem().FieldByName(name)
+		tooLong := sort.Search(ramp.MaxOrder, func(size int) bool {
+			field.SetString(strings.Repeat("\x01", size))
+			_, err := accept(0)
+			return err != nil
+		})
+		field.SetString(strings.Repeat("\x01", tooLong-1))
 	}
 	largest := sort.Search(ramp.MaxOrder, func(size int) bool { _, err := accept(size); return err != nil }) - 1
 	assert.Greater(t, largest, 150<<10, "what an honest order needs")
@@ -556,17 +564,13 @@ func TestAnOrderKeepsWhatANewerProgramHasWritten(t *testing.T) {
 // What an order stores of its validate call, a repeat must have, too. An optional field is not compared
 // if the stored order does not have it, because a release stored it that did not know the field.
 func TestEveryFieldOfAValidateThatIsStoredIsCompared(t *testing.T) {
-	order, tried := reflect.TypeFor[ramp.Order](), 0
-	for _, field := range reflect.VisibleFields(reflect.TypeFor[ramp.ValidateRequest]()) {
-		stored, isStored := order.FieldByName(field.Name)
-		if !isStored || field.Type != reflect.TypeFor[string]() {
-			continue // digest and intent are tried above
-		}
-		tried++
+	order := reflect.TypeFor[ramp.Order]()
+	for _, field := range storedTexts(t) { // digest and intent are tried above
+		stored, _ := order.FieldByName(field)
 		name, _, optional := strings.Cut(stored.Tag.Get("json"), ",omitempty")
 		call := func(value string) *ramp.ValidateRequest {
 			r := mintRequest(t)
-			reflect.ValueOf(r).Elem().FieldByName(field.Name).SetString(value)
+			reflect.ValueOf(r).Elem().FieldByName(field).SetString(value)
 			return r
 		}
 		accept := func(value string, stored *ramp.Order) (ramp.Step, error) {
@@ -574,25 +578,41 @@ func TestEveryFieldOfAValidateThatIsStoredIsCompared(t *testing.T) {
 		}
 		first, err := accept("one", nil)
 		require.NoError(t, err, name)
-		require.Equal(t, "one", reflect.ValueOf(first.Order).FieldByName(field.Name).String(),
-			"%s: openOrder must store it", name)
+		require.Equal(t, "one", reflect.ValueOf(first.Order).FieldByName(field).String(),
+			"%s: openOrder must store it: "+storeAField, name)
 		_, err = accept("other", &first.Order)
 		var conflict *ramp.ConflictError
-		require.ErrorAs(t, err, &conflict, "%s: Accept must compare it", name)
+		require.ErrorAs(t, err, &conflict, "%s: Accept must compare it: "+storeAField, name)
 		assert.Equal(t, name, conflict.Field)
 		for _, bad := range []string{strings.Repeat("x", 1025), "a\x00", "a\xff"} {
 			_, err = accept(bad, nil)
-			require.Error(t, err, "%s: openOrder must require that it can be stored", name)
+			require.Error(t, err, "%s: openOrder must require that it can be stored: "+storeAField, name)
 			assertFields(t, err, name+" must")
 		}
 		if optional {
 			without := must.Get(accept("", nil))(t)
 			again, err := accept("one", &without.Order)
-			require.NoError(t, err, "%s: Accept must not compare it with an order that does not have it", name)
+			require.NoError(t, err, "%s: Accept must not compare it with an order that does not have it: "+storeAField,
+				name)
 			assert.False(t, again.New)
 		}
 	}
-	assert.GreaterOrEqual(t, tried, 2)
+}
+
+// storeAField ends the message of each test that a field which is stored with an order fails until its guide
+// was followed.
+const storeAField = `see "Store a field with an order" in CONTRIBUTING.md`
+
+// storedTexts returns the fields of a validate call that are texts and that an order stores.
+func storedTexts(t *testing.T) (fields []string) {
+	order := reflect.TypeFor[ramp.Order]()
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[ramp.ValidateRequest]()) {
+		if _, stored := order.FieldByName(field.Name); stored && field.Type.Kind() == reflect.String {
+			fields = append(fields, field.Name)
+		}
+	}
+	require.GreaterOrEqual(t, len(fields), 2)
+	return fields
 }
 
 // A field whose member is not known would be written twice, and the old value read back.
