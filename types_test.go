@@ -2,6 +2,7 @@ package ramp_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding"
 	"encoding/json"
 	"encoding/xml"
@@ -11,6 +12,8 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -476,12 +479,35 @@ func assertHidden(t *testing.T, secret string, texts ...string) {
 	}
 }
 
+// newestFormat returns the directory of what this release stores. The directories are numbered.
+func newestFormat(t *testing.T) string {
+	all := must.Get(filepath.Glob("testdata/formats/*"))(t)
+	require.NotEmpty(t, all)
+	number := func(directory string) int { return must.Get(strconv.Atoi(filepath.Base(directory)))(t) }
+	return slices.MaxFunc(all, func(a, b string) int { return cmp.Compare(number(a), number(b)) })
+}
+
+// Or the tests that read the newest format would try nothing of what was added since.
+func TestTheNewestFormatHasEveryField(t *testing.T) {
+	newest := newestFormat(t)
+	var all string
+	for _, file := range must.Get(filepath.Glob(newest + "/order-*.json"))(t) {
+		all += string(must.Get(os.ReadFile(file))(t))
+	}
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[ramp.Order]()) {
+		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" && name != "-" {
+			assert.True(t, strings.Contains(all, `"`+name+`":`),
+				"no order of %s has %s, so it needs another directory: %s", newest, name, storeAField)
+		}
+	}
+}
+
 // testdata/formats has what each release stored, in a directory for each format. This
 // release reads all of them, and writes the newest. internal/test/integration/dbtest does the same with
 // the tables. A release that writes something else adds a directory; the files of the
 // others never change.
 func TestThisReleaseReadsWhatEveryReleaseHasStored(t *testing.T) {
-	const newest = "testdata/formats/1"
+	newest := newestFormat(t)
 	files := must.Get(filepath.Glob("testdata/formats/*/order-*.json"))(t)
 	require.NotEmpty(t, files)
 	for _, file := range files {
@@ -494,7 +520,7 @@ func TestThisReleaseReadsWhatEveryReleaseHasStored(t *testing.T) {
 			if filepath.Dir(file) == newest {
 				written := must.Get(json.Marshal(order))(t)
 				assert.Equal(t, strings.TrimSpace(string(text)), string(written),
-					"a new format needs a directory of its own")
+					"a new format needs a directory of its own: %s", storeAField)
 			}
 			step, err := ramp.Finish(reported(order, 0), atResult)(&order)
 			switch order.State {

@@ -19,6 +19,9 @@ import (
 	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
+// storeAField ends the message of a test that a column fails until its guide was followed.
+const storeAField = `see "Store a field with an order" in CONTRIBUTING.md`
+
 // A row of columns says all of its column, and nothing that contradicts itself.
 func TestEveryColumnSaysAllOfItself(t *testing.T) {
 	names := map[string]bool{}
@@ -51,7 +54,7 @@ func TestEveryFieldOfAnOrderHasAColumn(t *testing.T) {
 	for _, field := range reflect.VisibleFields(order.Type()) {
 		if field.IsExported() && other[field.Name] == "" {
 			assert.NotEmpty(t, at[order.FieldByIndex(field.Index).Addr().Pointer()],
-				"ramp.Order.%s has no row in columns", field.Name)
+				"ramp.Order.%s has no row in columns: %s", field.Name, storeAField)
 		}
 	}
 }
@@ -73,9 +76,11 @@ func TestTheSchemasHaveTheColumns(t *testing.T) {
 				adds(t, dialect, c.since, "ADD COLUMN "+c.name+" ", "NOT NULL", "DEFAULT")
 			}
 		}
-		assert.ElementsMatch(t, wanted, created, "rampsql/schema/%s.sql has other columns than columns.go", dialect)
+		assert.ElementsMatch(t, wanted, created, "rampsql/schema/%s.sql has other columns than columns.go: %s", dialect,
+			storeAField)
 		for _, i := range indexes {
-			assert.Contains(t, schema, " "+i.name+" ", "rampsql/schema/%s.sql", dialect)
+			assert.True(t, strings.Contains(schema, " "+i.name+" "), "rampsql/schema/%s.sql lacks the index %s: %s", dialect,
+				i.name, storeAField)
 			if i.since > 1 {
 				adds(t, dialect, i.since, "INDEX "+map[Dialect]string{PostgreSQL: "CONCURRENTLY "}[dialect]+i.name+" ")
 			}
@@ -83,7 +88,8 @@ func TestTheSchemasHaveTheColumns(t *testing.T) {
 	}
 	// Nothing else is in the directory: a file without its row would never be missed by Check.
 	files := must.Get(fs.Glob(schemas, "schema/*"))(t)
-	assert.Len(t, files, len(withSchema(t))*newest(), "rampsql/schema: a file of each dialect for each version")
+	assert.Len(t, files, len(withSchema(t))*newest(), "rampsql/schema: a file of each dialect for each version: %s",
+		storeAField)
 }
 
 // withSchema returns the dialects that have a schema.
@@ -103,7 +109,8 @@ func adds(t *testing.T, dialect Dialect, version int, what string, never ...stri
 	t.Helper()
 	name := fmt.Sprintf("schema/%s-%d.sql", dialect, version)
 	file, err := schemas.ReadFile(name)
-	require.NoError(t, err, "rampsql/%s is missing: a statement that adds what version %d adds", name, version)
+	require.NoError(t, err, "rampsql/%s is missing: a statement that adds what version %d adds: %s", name, version,
+		storeAField)
 	statement := strings.TrimSpace(regexp.MustCompile(`(?m)--.*$`).ReplaceAllString(string(file), ""))
 	statement = strings.TrimSuffix(statement, ";")
 	assert.NotContains(t, statement, ";", "rampsql/%s is one statement", name)

@@ -1,6 +1,7 @@
 package dbtest
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -81,8 +83,9 @@ func (p *place) migrate(t *testing.T) {
 // The tables of every release are read and written by this one. It writes the same rows
 // as the newest.
 func TestThisReleaseReadsTheTablesOfEveryRelease(t *testing.T) {
-	const newest = "1"
 	directories := must.Get(os.ReadDir(formats))(t)
+	number := func(directory os.DirEntry) int { return must.Get(strconv.Atoi(directory.Name()))(t) }
+	newest := slices.MaxFunc(directories, func(a, b os.DirEntry) int { return cmp.Compare(number(a), number(b)) })
 	for _, d := range databases {
 		for _, directory := range directories {
 			t.Run(d.name+"/"+directory.Name(), func(t *testing.T) {
@@ -106,7 +109,7 @@ func TestThisReleaseReadsTheTablesOfEveryRelease(t *testing.T) {
 							Receipt: ramp.Receipt{Status: ramp.NewQuantity(failure)}}, day0))
 					}
 				}
-				if rewritten := contents(t, fresh); directory.Name() == newest && !slices.Equal(rewritten, before) {
+				if rewritten := contents(t, fresh); directory == newest && !slices.Equal(rewritten, before) {
 					t.Errorf("this release writes\n%s\nnot\n%s", strings.Join(rewritten, "\n"),
 						strings.Join(before, "\n"))
 				}
@@ -118,9 +121,7 @@ func TestThisReleaseReadsTheTablesOfEveryRelease(t *testing.T) {
 // replay takes the steps that lead to an order.
 func replay(t *testing.T, store *rampsql.Store, o ramp.Order) {
 	t.Helper()
-	accept := ramp.Accept(ramp.Session{ID: o.SessionID},
-		&ramp.ValidateRequest{UserAddress: o.UserAddress, ProjectID: o.ProjectID,
-			Digest: o.Digest, UUID: o.UUID, Intent: o.Intent}, o.AcceptedAt)
+	accept := ramp.Accept(ramp.Session{ID: o.SessionID}, requestOf(t, o, nil, ""), o.AcceptedAt)
 	take(t, store, o.UUID, func(stored *ramp.Order) (ramp.Step, error) {
 		step, err := accept(stored)
 		step.Order.Network = o.Network
@@ -147,7 +148,7 @@ func replay(t *testing.T, store *rampsql.Store, o ramp.Order) {
 
 // Every order that a release has stored gets every call of this one, also with the fields that were added
 // later, which it does not have: the repeat of a validate call must be signed, or a mint's assets are taken
-// and nobody gets a signature. See "Add a field" in CONTRIBUTING.md.
+// and nobody gets a signature. See "Store a field with an order" in CONTRIBUTING.md.
 func TestThisReleaseEndsTheOrdersOfEveryRelease(t *testing.T) {
 	endings := map[string]func(o ramp.Order) ramp.Transition{
 		"success": func(o ramp.Order) ramp.Transition { return resultOf(o, success) },
@@ -215,24 +216,38 @@ func addedAfter(t *testing.T, format string) (fields []string) {
 	for _, document := range must.Get(filepath.Glob(filepath.Join(formats, format, "order-*.json")))(t) {
 		documents += string(must.Get(os.ReadFile(document))(t))
 	}
+	for _, field := range storedOfCall() {
+		call, _ := reflect.TypeFor[ramp.ValidateRequest]().FieldByName(field)
+		name, _, _ := strings.Cut(call.Tag.Get("json"), ",")
+		if !strings.Contains(documents, `"`+name+`":`) {
+			fields = append(fields, field)
+		}
+	}
+	return fields
+}
+
+// storedOfCall returns the fields of a validate call that an order stores.
+func storedOfCall() (fields []string) {
 	order := reflect.TypeFor[ramp.Order]()
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[ramp.ValidateRequest]()) {
-		stored, known := order.FieldByName(field.Name)
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if known && stored.Type == field.Type && !strings.Contains(documents, `"`+name+`":`) {
+		if stored, known := order.FieldByName(field.Name); known && stored.Type == field.Type {
 			fields = append(fields, field.Name)
 		}
 	}
 	return fields
 }
 
-// requestOf returns the validate call of an order, with a value in some fields.
+// requestOf returns the validate call of an order, with all that the order stores of it and a value in some
+// other fields.
 func requestOf(t *testing.T, o ramp.Order, fields []string, value string) *ramp.ValidateRequest {
 	t.Helper()
-	r := &ramp.ValidateRequest{UserAddress: o.UserAddress, ProjectID: o.ProjectID, Digest: o.Digest, UUID: o.UUID,
-		Intent: o.Intent}
+	r := &ramp.ValidateRequest{}
+	into := reflect.ValueOf(r).Elem()
+	for _, name := range storedOfCall() {
+		into.FieldByName(name).Set(reflect.ValueOf(o).FieldByName(name))
+	}
 	for _, name := range fields {
-		field := reflect.ValueOf(r).Elem().FieldByName(name)
+		field := into.FieldByName(name)
 		if field.Kind() != reflect.String {
 			t.Fatalf("requestOf must set the field %s of type %s", name, field.Type())
 		}

@@ -112,7 +112,7 @@ func deploy(t *testing.T, p *place, next, migrate string) {
 		losses.Add(3)
 		wins.Add(5)
 	}
-	stop := during(func() { trade(before, before) })
+	stop := during(t, func() { trade(before, before) })
 	output(t, ".", nil, migrate, "migrate", "-db", p.shop(t, p))
 	equal(t, "what Check of the next release says", checked(), "<nil>")
 	check(t, before.Check(t.Context(), ""))
@@ -154,8 +154,9 @@ func remembering(next ramp.Transition) ramp.Transition {
 }
 
 // during repeats something in three goroutines until the function that it returns is called, which returns
-// how often it was done.
-func during(do func()) (stop func() int64) {
+// how often it was done, or until the test ends.
+func during(t *testing.T, do func()) (stop func() int64) {
+	t.Helper()
 	var done atomic.Bool
 	var times atomic.Int64
 	var all sync.WaitGroup
@@ -167,7 +168,9 @@ func during(do func()) (stop func() int64) {
 			}
 		})
 	}
-	return func() int64 { done.Store(true); all.Wait(); return times.Load() }
+	stop = func() int64 { done.Store(true); all.Wait(); return times.Load() }
+	t.Cleanup(func() { stop() }) // or what fails after the test would hide why it has ended
+	return stop
 }
 
 // output runs a program and returns what it prints.
