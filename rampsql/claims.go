@@ -45,8 +45,7 @@ type ClaimsConfig struct {
 func NewClaims(c ClaimsConfig) (*Claims, error) {
 	var p invalid.Fields
 	p.Require(c.DB != nil, "ClaimsConfig.DB", "is required")
-	p.Require(c.Dialect.known(), "ClaimsConfig.Dialect",
-		"is required and must be PostgreSQL, MySQL or SQLite")
+	p.Require(c.Dialect.known(), "ClaimsConfig.Dialect", dialectRequired)
 	p.Require(c.Network == ramp.Mainnet || c.Network == ramp.Testnet, "ClaimsConfig.Network",
 		"is required and must be mainnet or testnet")
 	if err := p.Err(); err != nil {

@@ -17,6 +17,9 @@ const (
 	SQLite     Dialect = "sqlite"     // SQLite 3.37 or newer
 )
 
+// dialectRequired is what is said where there is no dialect.
+const dialectRequired = "is required and must be PostgreSQL, MySQL or SQLite"
+
 // dialect is all that differs between the databases.
 type dialect struct {
 	version  string    // asks for the version

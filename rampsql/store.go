@@ -128,7 +128,7 @@ type Config struct {
 func New(c Config) (*Store, error) {
 	var p invalid.Fields
 	p.Require(c.DB != nil, "Config.DB", "is required")
-	p.Require(c.Dialect.known(), "Config.Dialect", "is required and must be PostgreSQL, MySQL or SQLite")
+	p.Require(c.Dialect.known(), "Config.Dialect", dialectRequired)
 	p.Require(!slices.Contains(c.Projects, ""), "Config.Projects", "must not have an empty one")
 	known := c.Network == "" || c.Network == ramp.Mainnet || c.Network == ramp.Testnet
 	p.Require(known, "Config.Network", "must be mainnet or testnet")

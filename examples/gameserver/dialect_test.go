@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -13,12 +14,15 @@ func TestAFileIsADatabaseOrTheProxies(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes longer than -short allows")
 	}
-	for name, files := range map[string][]string{
-		"SQLite alone":     {"postgres.go", "mysql.go", "mysql_test.go"},
-		"PostgreSQL alone": {"sqlite.go", "mysql.go", "mysql_test.go"},
-		"MySQL alone":      {"sqlite.go", "postgres.go"},
-		"no proxies":       must(filepath.Glob("proxy_*_test.go"))(t),
-	} {
+	removed := map[string][]string{"no proxies": must(filepath.Glob("proxy_*_test.go"))(t)}
+	for database := range filesOfDatabases(t) {
+		for other, files := range filesOfDatabases(t) {
+			if other != database {
+				removed[database+" alone"] = append(removed[database+" alone"], files...)
+			}
+		}
+	}
+	for name, files := range removed {
 		t.Run(name, func(t *testing.T) {
 			without := map[string]string{}
 			for _, file := range files {
@@ -35,4 +39,20 @@ func TestAFileIsADatabaseOrTheProxies(t *testing.T) {
 			}
 		})
 	}
+}
+
+// filesOfDatabases returns the files of each database, such as mysql.go and mysql_test.go.
+func filesOfDatabases(t *testing.T) map[string][]string {
+	t.Helper()
+	databases := map[string][]string{}
+	for _, file := range must(filepath.Glob("*.go"))(t) {
+		name, text := strings.TrimSuffix(file, ".go"), string(must(os.ReadFile(file))(t))
+		if !strings.HasSuffix(name, "_test") && strings.Contains(text, "dialect{sql: rampsql.") {
+			databases[name] = must(filepath.Glob(name + "*.go"))(t)
+		}
+	}
+	if len(databases) < 3 {
+		t.Fatalf("only %v were found", databases)
+	}
+	return databases
 }
