@@ -297,11 +297,20 @@ func TestEachAlertHasItsRunbook(t *testing.T) {
 		}
 		documented = append(documented, regexp.MustCompile(`Ramp\w+`).FindAllString(strings.Split(line, "|")[1], -1)...)
 	}
+	const afterRestart = "After a restart or a restore"
+	_, restart, _ := strings.Cut(guide, "\n## "+afterRestart+"\n")
+	restart, _, _ = strings.Cut(restart, "\n## ")
+	metrics := regexp.MustCompile(`\b(ramp|probe|haproxy|nginx)_\w+`)
 	for _, r := range rules(t) {
 		exist = append(exist, r.Alert)
 		if r.Annotations["summary"] == "" || r.For == "" || r.Labels["severity"] != severityOf(r) &&
 			r.Labels["severity"] != "warning" {
-			t.Errorf("%+v", r)
+			t.Errorf("%s needs a summary, a time in for, and the severity critical or warning", r.Alert)
+		}
+		for _, metric := range metrics.FindAllString(r.Expr, -1) {
+			if !strings.Contains(restart, "`"+metric+"`") {
+				t.Errorf("%s: %q of on-call.md does not say what becomes of %s", r.Alert, afterRestart, metric)
+			}
 		}
 		path, anchor, _ := strings.Cut(r.Annotations["runbook_url"], "#")
 		text := strings.ToLower(document(t, filepath.Base(path)))
@@ -312,7 +321,7 @@ func TestEachAlertHasItsRunbook(t *testing.T) {
 	slices.Sort(documented)
 	slices.Sort(exist)
 	if !slices.Equal(documented, exist) {
-		t.Errorf("on-call.md explains\n%v\nof\n%v", documented, exist)
+		t.Errorf("the table of \"Alerts\" in on-call.md explains\n%v\nof\n%v", documented, exist)
 	}
 	_, table, _ = strings.Cut(guide, "| record | meaning | who should act |\n")
 	for line := range strings.Lines(table) {
@@ -360,7 +369,7 @@ func TestEachTroubleRaisesItsAlert(t *testing.T) {
 			series = append(series, object{"series": name, "values": whole})
 		}
 		if len(used) != len(trouble.series) {
-			t.Errorf("%s: %v is not quiet before", trouble.name, trouble.series)
+			t.Errorf("%s: each of %v must begin as a series of quietSeries", trouble.name, trouble.series)
 		}
 		for _, r := range rules(t) {
 			if r.Alert == watchdog {
@@ -390,7 +399,7 @@ func TestEachTroubleRaisesItsAlert(t *testing.T) {
 	}
 	for name, never := range silent {
 		if never {
-			t.Errorf("no trouble raises %s", name)
+			t.Errorf("no trouble raises %s: add one to troubles", name)
 		}
 	}
 	promtest(t, map[string]any{"rule_files": []string{file}, "evaluation_interval": "1m", "tests": tests})
@@ -452,7 +461,7 @@ func TestTheDashboardHasEachGaugeThatCallsSomebody(t *testing.T) {
 			}
 			found++
 			if !strings.Contains(all, metric) {
-				t.Errorf("%s needs %s, which no panel shows", r.Alert, metric)
+				t.Errorf("%s needs %s, which no panel of dashboard.json shows", r.Alert, metric)
 			}
 		}
 	}
@@ -473,7 +482,7 @@ func TestPrometheusUnderstandsTheQueries(t *testing.T) {
 			expected = append(expected, map[string]any{"labels": labels, "value": value})
 		}
 		if len(expected) == 0 {
-			t.Errorf("no sample for the query %q", title)
+			t.Errorf("hour and samples have nothing for the query of the panel %q", title)
 		}
 		evaluations = append(evaluations,
 			map[string]any{"expr": "round(" + query + ", 0.001)", "eval_time": "60m", "exp_samples": expected})
