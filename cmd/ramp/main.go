@@ -76,19 +76,21 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	return stdio{os.Stdin, out, errs}.run(ctx, name, args)
 }
 
+// commands are those of ramp, without help.
+var commands = map[string]struct {
+	about string
+	run   func(context.Context, *call) (int, error)
+}{
+	"check": {checkUsage, check}, "emulate": {emulateUsage, emulate},
+	"connect": {connectUsage, firstContact},
+	"trigger": {triggerUsage, trigger}, "orders": {ordersUsage, orders}, "resend": {resendUsage, resend},
+	"advance": {advanceUsage, advance}, "ready": {readyUsage, ready},
+	"sign": {signUsage, sign}, "record": {recordUsage, recordCalls},
+	"version": {versionUsage, version},
+}
+
 // run runs any other command than help.
 func (std stdio) run(ctx context.Context, name string, args []string) int {
-	commands := map[string]struct {
-		about string
-		run   func(context.Context, *call) (int, error)
-	}{
-		"check": {checkUsage, check}, "emulate": {emulateUsage, emulate},
-		"connect": {connectUsage, firstContact},
-		"trigger": {triggerUsage, trigger}, "orders": {ordersUsage, orders}, "resend": {resendUsage, resend},
-		"advance": {advanceUsage, advance}, "ready": {readyUsage, ready},
-		"sign": {signUsage, sign}, "record": {recordUsage, recordCalls},
-		"version": {versionUsage, version},
-	}
 	command, known := commands[name]
 	if !known {
 		like := didYouMean(name, "ramp ", slices.Collect(maps.Keys(commands)))

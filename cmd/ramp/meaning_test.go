@@ -26,7 +26,6 @@ var refusedPairs = map[string]string{
 
 // refusedAlone are the flags of each command that mean nothing without another one.
 var refusedAlone = map[string]string{
-	"check": "", "emulate": "", "resend": "", "advance": "", "sign": "", "ready": "",
 	"trigger": "timeout without wait, network without token or material or output, " +
 		"project without token or material or output, fee without token or material or output",
 	// without a UUID; with one, nothing is listed
@@ -47,15 +46,16 @@ func TestEveryPairOfFlagsMeansSomething(t *testing.T) {
 	values := map[string]string{"timeout": "1ms", "settle": "1ms", "late": "1ms", "fault": "transaction-fails",
 		"material": "a=5", "output": "a=5"}
 	line := regexp.MustCompile(`(?m)^  -([a-z0-9-]+)( \S+)?$`)
-	for name, argument := range map[string]string{"emulate": "", "check": "", "trigger": "mint", "orders": "",
-		"connect": "", "resend": "b65696e5", "advance": "1m", "record": "", "sign": "", "ready": ""} {
+	arguments := map[string]string{"trigger": "mint", "resend": "b65696e5", "advance": "1m"}
+	for name := range commands {
+		argument := arguments[name]
 		given := map[string][]string{}
 		for _, m := range line.FindAllStringSubmatch(ends(t, 0, "help", name), -1) {
 			if given[m[1]] = []string{"-" + m[1]}; m[2] != "" {
 				given[m[1]] = append(given[m[1]], cmp.Or(values[m[1]], "5"))
 			}
 		}
-		require.NotEmpty(t, given)
+		require.True(t, len(given) > 0 || name == "version", name)
 		refused := func(flags ...string) string {
 			args := []string{name}
 			for _, flag := range flags {

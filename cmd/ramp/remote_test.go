@@ -285,7 +285,7 @@ func TestCommandsRejectWhatMakesNoSense(t *testing.T) {
 		assert.Equal(t, 1, strings.Count(errs.String(), "\n"), "it is one line")
 		assert.Empty(t, out.String(), "an error goes to stderr")
 	}
-	for _, command := range []string{"emulate", "trigger", "orders", "resend", "advance", "sign", "version"} {
+	for command := range commands {
 		var out, errs bytes.Buffer
 		assert.Equal(t, 0, run(t.Context(), []string{"help", command}, &out, &errs))
 		assert.Contains(t, out.String(), "usage: ramp "+command)

@@ -114,6 +114,24 @@ func TestInterfaceListsMethodsAndSwitches(t *testing.T) {
 	}
 }
 
+// No document names a command of ramp that is gone, but the changelog, which tells of it.
+func TestDocumentsNameCommandsOfRampThatExist(t *testing.T) {
+	_, commands, _ := strings.Cut(read(t, "cmd/ramp/main.go"), "\nvar commands = ")
+	commands, _, found := strings.Cut(commands, "\n}\n")
+	require.True(t, found)
+	named := 0
+	for _, document := range documents(t) {
+		for _, m := range regexp.MustCompile("(?:`|cmd/)ramp ([a-z]+)").FindAllStringSubmatch(read(t, document), -1) {
+			named++
+			if document != "CHANGELOG.md" && m[1] != "help" && m[1] != "not" { // "ramp not found" is an answer
+				assert.True(t, strings.Contains(commands, `"`+m[1]+`": {`), "%s names ramp %s, which does not exist",
+					document, m[1])
+			}
+		}
+	}
+	require.Greater(t, named, 30)
+}
+
 // The page for the day before names alerts that exist.
 func TestGoLiveNamesAlertsThatExist(t *testing.T) {
 	alerts := read(t, "examples/gameserver/deploy/alerts.yaml")
