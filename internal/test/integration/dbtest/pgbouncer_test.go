@@ -20,12 +20,14 @@ import (
 // docs/databases.md names, and behind 1.24 and newer with pgx's default.
 func TestBehindPgBouncer(t *testing.T) {
 	racedetector.Skip(t)
+	t.Parallel()
 	modes := []string{"exec", "simple_protocol", "cache_describe"}
 	if pgBouncerKeepsStatements(t) {
 		modes = append(modes, "cache_statement")
 	}
 	for _, mode := range modes {
 		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
 			place := func(t *testing.T) *place { return behindPgBouncer(t, "default_query_exec_mode="+mode) }
 			t.Run("Check", func(t *testing.T) { check(t, newStore(t, place(t), applyNothing).Check(t.Context(), "")) })
 			t.Run("kit", func(t *testing.T) { testKit(t, place(t), nil) })
