@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"time"
@@ -327,6 +328,18 @@ func (s *store) Refused(ctx context.Context, id uuid.UUID, reason string) error 
 		return errFault
 	}
 	return s.orders.Refused(ctx, id, reason)
+}
+
+// program is the store of a person's program. A panic of Apply ends the program, and the person starts another one.
+type program struct{ *store }
+
+func (c program) Update(ctx context.Context, id uuid.UUID, next ramp.Transition) (step ramp.Step, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("the program crashed: %v", v)
+		}
+	}()
+	return c.store.Update(ctx, id, next)
 }
 
 func (s *store) Update(ctx context.Context, id uuid.UUID, next ramp.Transition) (ramp.Step, error) {

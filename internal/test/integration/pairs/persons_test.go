@@ -31,7 +31,7 @@ var (
 )
 
 func (w *world) desk() *support.Orders {
-	return must.Get(support.New(support.Config{Store: w.store, Proof: w.proof(), Projects: w.game.projects,
+	return must.Get(support.New(support.Config{Store: program{w.store}, Proof: w.proof(), Projects: w.game.projects,
 		Products: w.books.sold, Books: w.reconciler(), Now: w.now,
 		Logger: slog.New(slog.NewJSONHandler(w.log, nil))}))(w.t)
 }
