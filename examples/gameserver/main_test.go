@@ -743,6 +743,8 @@ func TestWhatCannotWorkIsSaidAtOnce(t *testing.T) {
 		{"-network testnet -token " + token, nil, "TermsConfig.ProjectID is required"},
 		{"-network Testnet -token " + token, nil, "TermsConfig.Network must be mainnet or testnet"},
 		{"-network testnet -token 70c3", nil, `invalid value "70c3" for flag -token`},
+		{"-network testnet -project project -payers " + token + " -token " + token, nil,
+			"-payers, -contracts, -any-failure and -decimals mean nothing without RAMP_RPC_URL and -chain-id"},
 		{"-payers 0x1", nil, `invalid value "0x1" for flag -payers`},
 		{chain + "-decimals 18", node, "-payers is required, because RAMP_RPC_URL is set"},
 		{chain + "-any-failure -decimals 6", node,

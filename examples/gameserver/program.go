@@ -101,6 +101,11 @@ func newProgram(args []string, getenv func(string) string, stderr io.Writer) (*p
 				"or reconcile: %w",
 				flags.Arg(0), errUsage)
 	}
+	s := p.settings
+	if s.chainID == 0 && (len(s.payers)+len(s.contracts) > 0 || s.anyFailure || s.decimals >= 0) {
+		return nil, errors.New("-payers, -contracts, -any-failure and -decimals mean nothing without " +
+			"RAMP_RPC_URL and -chain-id")
+	}
 	p.log, p.queue = newLog(stderr, logRecords)
 	if p.emulated {
 		p.getenv = p.settings.emulate(getenv)
