@@ -155,7 +155,8 @@ func New(c Config) (*Proof, error) {
 			fmt.Sprintf("must be -1 to 9999 for %s", token))
 	}
 	for _, payer := range c.Payers {
-		demand(!typed.IsNobodys(payer), "Config.Payers", fmt.Sprintf("has %s, whose key nobody can have", payer))
+		demand(!typed.IsNobodys(payer), "Config.Payers",
+			fmt.Sprintf("has %s, whose key nobody can have", payer))
 	}
 	for _, token := range slices.SortedFunc(maps.Keys(c.Decimals), common.Address.Cmp) {
 		decimals := c.Decimals[token]
@@ -226,7 +227,8 @@ func (p *Proof) Check(ctx context.Context, c *ramp.HandlerConfig) error {
 	for _, contract := range withoutCode {
 		cmp.Or(p.config.Logger, slog.Default()).WarnContext(ctx, "ramp: check",
 			"warning", "an address of Config.Contracts has no code on this chain: no transaction of the "+
-				"ramp goes to it, unless it is an account of the ramp, such as a treasury",
+				"ramp goes to it, unless it is an account of the ramp, such as a treasury, or tokens are "+
+				"burned to it",
 			"address", contract.Hex())
 	}
 	return errors.Join(err, p.prover.CheckDecimals(ctx), p.prover.CheckTokens(ctx, c.Terms.Products()))
