@@ -260,26 +260,35 @@ func (p *Proof) Confirm(
 		}
 		return step, err
 	})
-	if r.Outcome() == ramp.OrderFailed {
-		if err := p.checkUnminted(ctx, store, finder, r, proven); err != nil {
-			return nil, err
-		}
+	looked, err := p.checkUnminted(ctx, store, finder, r, proven)
+	if err != nil {
+		return nil, err
 	}
-	return proven, nil
+	return func(stored *ramp.Order) (ramp.Step, error) {
+		step, err := proven(stored)
+		if err == nil && step.New && step.Effect.Kind == ramp.GiveBack && !looked {
+			err = fmt.Errorf("ramp: order %s: nobody has looked for another mint: the next delivery does", r.UUID)
+		}
+		return step, err
+	}, nil
 }
 
 // checkUnminted looks for another mint before a failed one is given back. It does so before
-// the store is updated, because a transition does no I/O.
+// the store is updated, because a transition does no I/O. It reports whether it has looked: the
+// store may have failed, or had another order than it has when it is updated.
 func (p *Proof) checkUnminted(
 	ctx context.Context, store ramp.Store, finder OrderFinder, r *ramp.Result, proven ramp.Transition,
-) error {
+) (looked bool, err error) {
+	if r.Outcome() != ramp.OrderFailed {
+		return false, nil
+	}
 	step, err := store.Update(ctx, r.UUID, dryRun(proven))
 	if err != nil || step.Effect.Kind != ramp.GiveBack {
-		return nil // the update that follows says what is wrong, or gives nothing back
+		return false, nil // the update that follows says what is wrong, or gives nothing back
 	}
 	witnessed, err := p.prover.Unminted(ctx, finder, &step.Order, &r.Receipt)
 	if err != nil {
-		return fmt.Errorf("ramp: order %s: look for another mint: %w", r.UUID, err)
+		return false, fmt.Errorf("ramp: order %s: look for another mint: %w", r.UUID, err)
 	}
 	if !witnessed {
 		cmp.Or(p.config.Logger, slog.Default()).WarnContext(ctx,
@@ -287,7 +296,7 @@ func (p *Proof) checkUnminted(
 				"ended by a transaction",
 			"uuid", r.UUID.String())
 	}
-	return nil
+	return true, nil
 }
 
 // dryRun returns a transition that changes nothing, whose step has the effect of next.

@@ -3,6 +3,7 @@ package rampproof_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -427,6 +429,41 @@ func TestAResultAsksTheNodeLittle(t *testing.T) {
 			})
 		}
 	}
+}
+
+// failsOnce is a store whose next update fails, as after a deadlock.
+type failsOnce struct {
+	*ramp.MemoryStore
+	fails bool
+}
+
+func (s *failsOnce) Update(ctx context.Context, id uuid.UUID, next ramp.Transition) (ramp.Step, error) {
+	if s.fails {
+		s.fails = false
+		return ramp.Step{}, errors.New("deadlock detected")
+	}
+	return s.MemoryStore.Update(ctx, id, next)
+}
+
+// The order is read before a proof looks for another mint, and updated afterwards. If only the first fails, or finds
+// another order than the second, nothing is given back: the next delivery looks again.
+func TestNothingIsGivenBackUnlessTheProofHasLooked(t *testing.T) {
+	inBubble(t, "the store fails once", func(t *testing.T) {
+		var store *failsOnce
+		h := newHeist(t, setting{"", func(h *heist, c *ramp.HandlerConfig) {
+			store = &failsOnce{MemoryStore: c.Store.(*ramp.MemoryStore)}
+			c.Store, c.Confirm, c.Wallet = store, h.proof(), ramp.AnyWallet
+		}})
+		h.order(h.service.Mint, "honest") // is the witness
+		h.service.Advance(time.Hour)
+		order := h.order(h.service.Mint, "honest", ramptest.ResultNever(), ramptest.TransactionFails())
+		h.mined("zero>honest 0.99") // the same signature, in a second transaction
+		store.fails = true
+		for range 2 {
+			assert.ErrorContains(t, h.service.Deliver(t.Context(), order, ramptest.Failed), "500")
+		}
+		assert.EqualValues(t, 800, h.vault.gold["honest"])
+	})
 }
 
 // A store that cannot say which order a transaction has ended is refused, whatever the result is.
