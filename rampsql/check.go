@@ -75,14 +75,28 @@ func (s *Store) check(ctx context.Context, network ramp.Network) error {
 		return err
 	}
 	for _, check := range []func(context.Context) error{
-		s.checkMigrations, s.checkRights, s.checkAutocommit, s.checkTable, s.checkRolledBack, s.rehearse,
-		s.checkServer, s.checkDurability,
+		s.checkMigrations, s.checkRights, s.checkAutocommit, s.checkNested, s.checkTable, s.checkRolledBack,
+		s.rehearse, s.checkServer, s.checkDurability,
 	} {
 		if err := check(ctx); err != nil {
 			return err
 		}
 	}
 	return s.checkNetwork(ctx, network)
+}
+
+// checkNested returns an error if the pool has connections that are in a transaction.
+func (s *Store) checkNested(ctx context.Context) error {
+	conn, err := s.config.DB.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	nested, err := s.nested(ctx, conn)
+	if err == nil && nested {
+		err = errNested
+	}
+	return err
 }
 
 // checkMigrations returns an error if the tables are of an earlier release. If there are none,

@@ -2,6 +2,7 @@ package rampsql
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"strconv"
 	"strings"
@@ -52,7 +53,8 @@ type dialect struct {
 	holder    string // without returning, selects whose claim has a place, also if it was committed meanwhile
 	literal   bool   // arguments are written into the statement
 
-	begin func(ctx context.Context, p pool) (transaction, error)
+	begin  func(ctx context.Context, p pool) (transaction, error)
+	nested func(ctx context.Context, conn *sql.Conn) (bool, error) // whether a connection is in a transaction
 }
 
 // product is a database that a dialect fits, and its oldest version.
@@ -149,6 +151,7 @@ func (d Dialect) values() *dialect {
 			lax: "SELECT '' WHERE 1 = 0", settings: settingsPostgreSQL, weak: weakPostgreSQL,
 			sorted:  sortedPostgreSQL,
 			session: []string{sessionPostgreSQL}, reverts: true, place: placePostgreSQL,
+			nested: nestedPostgreSQL,
 			clock:  "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint",
 			wallet: "lower(user_address)",
 			// DEFAULT is NULL here. SQLite rejects it, and PostgreSQL has no IIF, so that a
@@ -178,7 +181,7 @@ func (d Dialect) values() *dialect {
 				" AND t.table_type <> 'SEQUENCE'",
 			lax:   "SELECT CONCAT('sql_mode=', @@sql_mode) FROM DUAL WHERE @@sql_mode NOT LIKE '%STRICT%'",
 			clock: "SELECT UNIX_TIMESTAMP() * 1000", settings: settingsMySQL, weak: weakMySQL,
-			autocommit: "SELECT @@autocommit", place: "DATABASE()",
+			autocommit: "SELECT @@autocommit", place: "DATABASE()", nested: nestedMySQL,
 			session: []string{variablesMySQL, sessionMySQL},
 			wallet:  "user_address", // of a collation without case
 			// Not INSERT IGNORE, which turns other errors into warnings, and locks
@@ -204,7 +207,7 @@ func (d Dialect) values() *dialect {
 			lasting: "SELECT 'ramp_orders', 'in a database with journal_mode=off' FROM pragma_journal_mode" +
 				" WHERE journal_mode = 'off'",
 			lax: "SELECT '' WHERE 1 = 0", settings: settingsSQLite, weak: weakSQLite,
-			session: []string{sessionSQLite}, place: "'main'",
+			session: []string{sessionSQLite}, place: "'main'", nested: nestedSQLite,
 			insert: insertStatement("IIF(0, 0, NULL)") + orKeep + orderColumns + ", 'main'", returning: true,
 			orders: selectOrders, note: noteRefusal, claim: keepClaim,
 			// SQLite has no FOR UPDATE. A write takes its only lock.

@@ -269,6 +269,9 @@ func (t *mysqlTx) commit(ctx context.Context, id uuid.UUID, claim string) error 
 	} else if strings.Contains(err.Error(), "'autocommit'") {
 		err = fmt.Errorf("%w (%w), or Apply has left the database with USE", errRolledBack, err)
 	}
+	if err != nil && strings.Contains(err.Error(), "SAVEPOINT") {
+		err = fmt.Errorf("%w (%w)", errNested, err)
+	}
 	t.committed = err == nil
 	return err
 }

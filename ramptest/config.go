@@ -148,10 +148,17 @@ type Config struct {
 	// With [AuditOff], nobody asks either.
 	NoThief bool
 
-	// SpareFailures says that failures of [Service.FailInitialize], [Service.FailRPC] and
-	// [Service.FailAssets] may be left when the test ends. By default, [Start] fails the test then, because
-	// nothing has met them.
-	SpareFailures bool
+	// Incomplete says that the test may end before the service has seen everything. By default, [Start] fails
+	// a test that has not failed otherwise if:
+	//
+	//   - the result of an approved order was not sent, and no [Fault] such as [StaysPending] says so
+	//   - [Service.Deliver] or [Service.Resend] was called for an order that was made by hand, which the books
+	//     do not follow; if [Config.Closed] is set, they see what it moves
+	//   - an order was rejected, or has not ended, and the game did not say what its player owned then; a
+	//     session that the game has never accepted owns nothing
+	//   - failures of [Service.FailInitialize], [Service.FailRPC] or [Service.FailAssets] are left, because
+	//     nothing has met them
+	Incomplete bool
 
 	// Settle is how long, in real time, an effect may lag behind the answer before
 	// the books report it as missing. It defaults to 2 seconds; -1 is no time.
@@ -434,7 +441,7 @@ func (c *Config) emulator() emulator.Config {
 		AssetsPath: c.AssetsPath, ValidatePath: c.ValidatePath, ResultPath: c.ResultPath,
 		ProjectID: c.ProjectID, Networks: c.Networks, Client: c.Client, Timeout: c.Timeout,
 		Epoch: c.Epoch, Mode: emulator.Mode(c.Audit), Closed: c.Closed, NoThief: c.NoThief, Settle: c.Settle,
-		UUID: c.UUID, SpareFailures: c.SpareFailures,
+		UUID: c.UUID, Incomplete: c.Incomplete,
 		Finding: func(f *audit.Finding) error { return imbalance(f) }, Regenerating: c.Regenerating,
 		Mailbox: c.Mailbox, IsUnitTest: c.isUnitTest(),
 		FailureStatus: c.FailureStatus, MaxBody: c.MaxBody, Schedule: c.Schedule, Retry: c.Retry,

@@ -5,50 +5,94 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"reflect"
 	"sync"
 	"testing"
 )
 
 // Logger returns a logger for what a test starts, such as [ramp.HandlerConfig].Logger and
-// [ramp.ClientConfig].Logger. If the test fails, go test shows the last 10 lines with it, and with -v each
-// line at once. What is logged after the end of the test is dropped: a write to a test that has ended panics.
+// [ramp.ClientConfig].Logger. If the test fails, go test shows the last 10 warnings and errors of all its
+// loggers, and with -v each line at once. What is logged after the end of the test is dropped: a write to a
+// test that has ended panics.
 func Logger(t testing.TB) *slog.Logger {
-	out := &testOutput{to: t.Output(), atOnce: testing.Verbose()}
-	t.Cleanup(out.end)
-	return slog.New(slog.NewTextHandler(out, nil))
-}
-
-// testOutput writes to a test until its end.
-type testOutput struct {
-	atOnce bool
-
-	mu      sync.Mutex
-	to      io.Writer
-	last    [][]byte // lines that are written at the end
-	dropped int      // lines before them
-}
-
-func (o *testOutput) Write(line []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.atOnce {
-		return o.to.Write(line)
+	s := talkOf(t)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.to == nil {
+		s.to, s.atOnce = t.Output(), testing.Verbose()
 	}
-	if o.last = append(o.last, bytes.Clone(line)); len(o.last) > 10 {
-		o.last = o.last[1:]
-		o.dropped++
+	return slog.New(slog.NewTextHandler(s, nil))
+}
+
+// maxTail is how many lines of the log a test that failed shows.
+const maxTail = 10
+
+// talk is what a test says besides its errors: one for all its loggers and services together, because
+// one that starts 40 of them would otherwise show 400 lines.
+type talk struct {
+	mu     sync.Mutex
+	to     io.Writer // nil without a logger
+	atOnce bool
+	last   [][]byte // lines that are written at the end
+	others int      // lines that are not
+	told   bool     // what happened to a service
+}
+
+// tests holds the tests that run.
+var tests sync.Map // testing.TB to *talk
+
+// talkOf returns what a test says besides its errors.
+func talkOf(t testing.TB) *talk {
+	s, shared := new(talk), reflect.TypeOf(t).Comparable() // that of another framework may not be
+	if shared {
+		if known, is := tests.LoadOrStore(t, s); is {
+			return known.(*talk)
+		}
+	}
+	t.Cleanup(func() {
+		if shared {
+			tests.Delete(t)
+		}
+		s.end()
+	})
+	return s
+}
+
+// Write writes a line of a log.
+func (s *talk) Write(line []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.atOnce {
+		return s.to.Write(line)
+	}
+	if bytes.Contains(line, []byte(" level=INFO ")) || bytes.Contains(line, []byte(" level=DEBUG ")) {
+		s.others++
+		return len(line), nil
+	}
+	if s.last = append(s.last, bytes.Clone(line)); len(s.last) > maxTail {
+		s.last = s.last[1:]
+		s.others++
 	}
 	return len(line), nil
 }
 
-func (o *testOutput) end() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.dropped > 0 {
-		fmt.Fprintf(o.to, "%d lines of the log before these: go test -v shows them\n", o.dropped)
+func (s *talk) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.others > 0 && len(s.last) > 0 {
+		fmt.Fprintf(s.to, "%d other lines of the log: go test -v shows them\n", s.others)
 	}
-	for _, line := range o.last {
-		_, _ = o.to.Write(line)
+	for _, line := range s.last {
+		_, _ = s.to.Write(line)
 	}
-	o.to, o.atOnce = io.Discard, true
+	s.to, s.atOnce = io.Discard, true
+}
+
+// tells reports whether a service may tell what happened: the first one of a test that asks.
+func (s *talk) tells() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	told := s.told
+	s.told = true
+	return !told
 }

@@ -40,9 +40,9 @@ func TestAFaultWithoutEffectIsAnError(t *testing.T) {
 			"result-after-next had no effect, because no other order had a result after this one"},
 		{"by hand", []ramptest.Fault{twice}, 0, true,
 			"result-twice had no effect, because its result was delivered by hand, and service.Advance delivers it"},
-		{"on purpose", []ramptest.Fault{ramptest.Perhaps(twice), ramptest.Perhaps(fails)}, 0, false, ""},
+		{"on purpose", []ramptest.Fault{ramptest.Perhaps(twice), ramptest.Perhaps(noise)}, 0, true, ""},
 		{"everything happened", []ramptest.Fault{fails, lost, twice, noise}, time.Hour, false, ""},
-		{"faults of validate", []ramptest.Fault{ramptest.ValidateTwice()}, 0, false, ""},
+		{"faults of validate", []ramptest.Fault{ramptest.ValidateTwice()}, time.Minute, false, ""},
 		{"faults that keep a result", []ramptest.Fault{ramptest.ResultNever()}, time.Hour, false, ""},
 		{"a transaction that stays", []ramptest.Fault{ramptest.StaysPending()}, 0, false, ""},
 	} {

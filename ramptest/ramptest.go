@@ -74,16 +74,16 @@ import (
 // Start starts a service and closes it when the test ends. It fails the test, and shows what happened to
 // the orders in question, if the game has lost assets or moved them twice, if an order needs attention, or
 // if it is unknown what the game moved. It also fails a test that has not failed otherwise if a [Fault] of
-// an approved order had no effect, see [Perhaps], and if the game lists assets to a thief or could not be
-// asked, see [Config.NoThief]. With [AuditReport] it only logs all of this, and with [AuditOff] it says
-// nothing of it. Orders whose result was never sent or whose last answer was lost by a fault, and pending
-// transactions, do not fail the test.
+// an approved order had no effect, see [Perhaps], if the game lists assets to a thief or could not be
+// asked, see [Config.NoThief], and if it was not asked about the end of an order, see [Config.Incomplete].
+// With [AuditReport] it only logs all of this, and with [AuditOff] it says nothing of it.
 func Start(t testing.TB, config Config) *Service {
 	t.Helper()
 	s, err := New(config)
 	if err != nil {
 		t.Fatal(err)
 	}
+	talk := talkOf(t)
 	t.Cleanup(func() {
 		if config.Closed {
 			s.service.Audit.Sweep(s.service.Life.Alive)
@@ -105,6 +105,9 @@ func Start(t testing.TB, config Config) *Service {
 			return
 		default:
 			t.Log(said)
+		}
+		if t.Failed() && !talk.tells() {
+			return
 		}
 		if aside := s.service.Asides(); aside != "" {
 			t.Log(aside)

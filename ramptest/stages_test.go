@@ -303,7 +303,6 @@ func TestATestIsGreenIfNothingIsLost(t *testing.T) {
 		"a mint":                    placed(mints, time.Minute),
 		"a failed mint":             placed(mints, time.Minute, fails),
 		"a burn":                    placed(burns, time.Minute),
-		"pending":                   placed(mints, 0),
 		"pending on purpose":        placed(burns, time.Hour, ramptest.StaysPending()),
 		"a result that never comes": placed(mints, time.Hour, fails, ramptest.ResultNever()),
 		"every answer is lost":      placed(mints, 2*time.Second, fails, lost, lost),

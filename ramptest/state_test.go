@@ -45,7 +45,8 @@ func (c *counter) restart(t *testing.T, handler http.Handler, options ...func(*r
 	c.service.Close()
 	require.NotNil(t, c.config.Standalone.State)
 	require.NoError(t, c.config.Standalone.State.Err())
-	config := ramptest.Config{PerOrder: true, Key: c.key, Validator: c.validator, Handler: handler, NoThief: true,
+	config := ramptest.Config{PerOrder: true, Key: c.key, Validator: c.validator, Handler: handler,
+		NoThief: true, Incomplete: true,
 		Standalone: ramptest.Standalone{State: c.config.Standalone.State, Pages: pages.New()}}
 	for _, o := range options {
 		o(&config)

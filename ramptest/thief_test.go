@@ -313,6 +313,38 @@ func TestAGameThatIsClosedByDeferIsAskedWhileItLives(t *testing.T) {
 	}
 }
 
+// What gets no answer is not asked, and what gets a page of a proxy is: the other halves are tried all the same.
+func TestHalfOfASessionThatBreaksTheGameIsNotTakenForRejected(t *testing.T) {
+	const nobody = "Bearer nobody-has-this-token"
+	for _, test := range []struct {
+		name   string
+		answer func(http.ResponseWriter) // to a token that nobody has issued
+		want   string
+	}{
+		{"no answer", func(http.ResponseWriter) { panic(http.ErrAbortHandler) },
+			"1 of 1 sessions were not asked for like a thief: half of a session gets no answer, and a whole one does"},
+		{"a page of a proxy", func(w http.ResponseWriter) { http.Error(w, "<html>", http.StatusBadGateway) },
+			`the game accepts the token of session "alice" for a session that nobody has issued`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			anybody := func(_ *door, s ramp.Session) (string, error) { return "alice", nil }
+			service, end := guarded(t, newDoor(anybody), true,
+				before(func(w http.ResponseWriter, r *http.Request, game http.Handler) {
+					if r.Header.Get("X-Dapp-Authorization") == nobody {
+						test.answer(w)
+						return
+					}
+					game.ServeHTTP(w, r)
+				}))
+			_, err := service.Assets(t.Context(), sessionOf("alice"))
+			require.NoError(t, err)
+			failed, said := end.end()
+			assert.True(t, failed, said)
+			assert.Contains(t, said, test.want)
+		})
+	}
+}
+
 // A game that counts wrong tokens rejects the player after a thief has asked. Its error says so.
 func TestWhoLocksOutAThiefIsTold(t *testing.T) {
 	d := newDoor(func(d *door, s ramp.Session) (string, error) {

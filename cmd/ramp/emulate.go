@@ -187,6 +187,8 @@ func parseEmulate(flags *call) (*desk, error) {
 		"how long the game may take to answer; longer, to stop it in a debugger")
 	flags.BoolVar(&c.NoThief, "no-thief", false,
 		"do not ask for assets with half of a session in GET /control/check")
+	flags.BoolVar(&c.Incomplete, "incomplete", false,
+		"accept in GET /control/check that the game was not asked about the end of an order")
 	flags.repeated(&c.Regenerating, "regenerating",
 		"`asset` that moves by itself, such as energy")
 

@@ -244,7 +244,7 @@ func TestEverySwitchHasAFlag(t *testing.T) {
 		"-game", "http://127.0.0.1:1", "-assets", "/a", "-validate", "/v", "-result", "/r", "-project", "p",
 		"-url", "http://127.0.0.1:2", "-public", "-speed", "2", "-retry-5xx", "-retry-20", "-accept-expired",
 		"-per-order", "-net", "-uuid-digits", "-result-type", "none", "-failure-status", "400",
-		"-regenerating", "energy", "-no-thief", "-timeout", "1m",
+		"-regenerating", "energy", "-no-thief", "-incomplete", "-timeout", "1m",
 	}))
 	require.NoError(t, err)
 	without := []string{
@@ -252,7 +252,7 @@ func TestEverySwitchHasAFlag(t *testing.T) {
 		"Key", "OtherKey", "Validator", "Listener", "ControlToken", "State", "OnEvent", "Pages", "Secrets",
 		"Handler", "Client", "Wallet", "Digest", "AuthorizeRPC", // Go values
 		"Networks", "Epoch", "Settle", "MaxBody", "BurnMethod", "TokenType", // for tests in Go
-		"Confirmations", "BlockTime", "Decimals", "Tokens", "Closed", "Mailbox", "UUID", "SpareFailures",
+		"Confirmations", "BlockTime", "Decimals", "Tokens", "Closed", "Mailbox", "UUID",
 	}
 	for _, config := range []reflect.Value{reflect.ValueOf(d.Config), reflect.ValueOf(d.Config.Standalone)} {
 		for _, field := range reflect.VisibleFields(config.Type()) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/google/uuid"
@@ -68,6 +69,7 @@ func TestWhatIsWrittenIsCommitted(t *testing.T) {
 		var orders int
 		check(t, handle(t, address).QueryRow("SELECT COUNT(*) FROM ramp_orders").Scan(&orders))
 		equal(t, "orders", orders, 1)
+		service.Advance(time.Minute)
 	})
 }
 

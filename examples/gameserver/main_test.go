@@ -11,6 +11,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"net/http"
 	"net/url"
@@ -42,6 +43,8 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
+	// The databases of tests are not durable, and each command would warn of that, in no test's name.
+	slog.SetDefault(quiet)
 	// Most tests wait for a server, a proxy or a time limit, so more of them run at the same time than
 	// there are processors.
 	flag.Parse()
@@ -666,6 +669,7 @@ func TestWhatCannotBeKeptExactlyIsRejected(t *testing.T) {
 			equal(t, "a burn of "+c.amount+" "+c.id, codeOf(err), c.burn)
 		}
 		owns(t, service, s, "1000000/10000")
+		service.Advance(time.Minute)
 	})
 }
 

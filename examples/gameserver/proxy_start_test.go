@@ -120,11 +120,14 @@ func startHastyProxy(t *testing.T, name, config, first, second, wait string) (st
 		_ = command.Process.Signal(os.Interrupt)
 		<-ended
 		if t.Failed() {
-			for line := range strings.Lines(log.String()) { // those of other answers only
+			var lines []string // those of other answers only
+			for line := range strings.Lines(log.String()) {
 				if !strings.Contains(line, " 401 by ") && !strings.Contains(line, " 200 by ") {
-					t.Logf("%s: %s", name, line)
+					lines = append(lines, line)
 				}
 			}
+			last := lines[max(0, len(lines)-10):]
+			t.Logf("%s: the last %d of %d lines:\n%s", name, len(last), len(lines), strings.Join(last, ""))
 		}
 	})
 	await(t, func() bool {

@@ -101,6 +101,7 @@ func TestAnOrderIsForAProductAtItsPrice(t *testing.T) {
 				equal(t, "a burn of a foreign token", codeOf(err), "INVALID_MESSAGE")
 			}
 			owns(t, service, s, cmp.Or(c.owns, "1000000/10000"))
+			service.Advance(time.Minute)
 		})
 	}
 }

@@ -208,7 +208,8 @@ type FailRequest struct {
 // Checked is the answer of GET /control/check. If it has Problems, a test must fail.
 type Checked struct {
 	// Problems are what the game lost or moved twice, orders that need attention, what it gives to
-	// a caller with half of a session, and what could not be asked; see ramptest.Config.NoThief.
+	// a caller with half of a session, and what could not be asked or was not; see NoThief and Incomplete of
+	// ramptest.Config.
 	Problems []string `json:"problems"`
 }
 

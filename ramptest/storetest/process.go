@@ -189,6 +189,9 @@ func kill(t *testing.T, fixture Fixture, processes ...*Process) (failure string)
 	kills, orders := 0, 0
 	k.Crash = func() error { kills++; return processes[kills%len(processes)].kill() }
 	failure = k.try(func(k *trial) { orders = k.interrupted("kill", 20, 60) })
+	if failure == "" && k.failed.Load() == 0 {
+		failure = "no kill has cut a call off, so nothing was tested"
+	}
 	t.Logf("%d kills, %d orders, %d calls cut off, %d of them after their step was stored", kills, orders,
 		k.failed.Load(), k.late.Load())
 	return failure

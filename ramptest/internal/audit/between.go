@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/big"
@@ -105,31 +106,35 @@ func isAbout(o *Subject, moved tally.Assets) bool {
 
 // Outside calls f, which may move anything: it belongs to no order.
 func (b *Auditor) Outside(ctx context.Context, f func()) {
-	b.Sweep(ctx)
-	b.setOutside(+1)
+	before := b.Sweep(ctx)
+	b.setOutside(+1, before)
 	defer func() {
-		b.setOutside(-1)
-		b.Sweep(ctx)
+		b.setOutside(-1, "")
+		b.setOutside(0, b.Sweep(ctx))
 	}()
 	f()
 }
 
-// setOutside notes that a function begins, or has ended, that may move anything.
-func (b *Auditor) setOutside(more int) {
+// setOutside notes that a function begins, or has ended, that may move anything, and what could not be read
+// then: what moves until the next reading would be taken for the function's.
+func (b *Auditor) setOutside(more int, unseen string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.outside += more
+	b.blind = cmp.Or(b.blind, unseen)
+	if b.outside += more; more == 0 {
+		return
+	}
 	for _, p := range b.players {
 		p.income = true // until the next reading
 	}
 }
 
-// Sweep reads what each player owns whom the game has named. It keeps why it could not, see [Auditor.Unseen].
-func (b *Auditor) Sweep(ctx context.Context) {
+// Sweep reads what each player owns whom the game has named. It returns what it could not read, and why, or
+// "", and keeps it for [Auditor.Unseen].
+func (b *Auditor) Sweep(ctx context.Context) (unseen string) {
 	b.mu.Lock()
 	all := b.named()
 	b.mu.Unlock()
-	unseen := ""
 	for _, s := range all {
 		if _, _, err := b.config.Ask(ctx, s, uuid.Nil); err != nil && unseen == "" {
 			unseen = fmt.Sprintf("what session %q owns: %s", s.ID,
@@ -139,13 +144,15 @@ func (b *Auditor) Sweep(ctx context.Context) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.unseen = unseen
+	return unseen
 }
 
-// Unseen says what the last [Auditor.Sweep] could not read, and why, or "".
-func (b *Auditor) Unseen() string {
+// Unseen says what the last [Auditor.Sweep] could not read, and why, or "", and the same of the first that
+// failed around [Auditor.Outside].
+func (b *Auditor) Unseen() (last, outside string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.unseen
+	return b.unseen, b.blind
 }
 
 // named returns the newest session of each player whom the game has named. The caller must hold the lock.

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"bytes"
 	"cmp"
 	"math/big"
 	"slices"
@@ -26,6 +27,7 @@ type Auditor struct {
 	outside  int                          // how many functions of Outside run
 	found    []*Finding
 	unseen   string            // what the last sweep could not read, and why
+	blind    string            // the same of the first sweep around Outside that failed
 	asides   []string          // what moved for no order, and is no finding
 	returned map[*Finding]bool // those that Take has returned
 	changes  int               // how often a window was opened, joined or closed
@@ -54,7 +56,7 @@ func (b *Auditor) Reset() {
 func (b *Auditor) clear() {
 	b.players, b.keys = make(map[string]*player), make(map[string]string)
 	b.orders, b.returned, b.found = make(map[uuid.UUID][]*tally.Tally), make(map[*Finding]bool), nil
-	b.placed, b.asides, b.unseen = make(map[uuid.UUID]Subject), nil, ""
+	b.placed, b.asides, b.unseen, b.blind = make(map[uuid.UUID]Subject), nil, "", ""
 }
 
 // Forget drops a finished order.
@@ -181,6 +183,20 @@ func (b *Auditor) Account(o Subject) *Account {
 		}
 	}
 	return &Account{*entry, b.player(o.Session).books.Last, approved > 1}
+}
+
+// Unread returns the orders of which it is unknown what the game moved, because it did not say what their
+// players own before and after some call, by UUID.
+func (b *Auditor) Unread() (all []Subject) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for id, entries := range b.orders {
+		if slices.ContainsFunc(entries, func(o *tally.Tally) bool { return o.Unread }) {
+			all = append(all, b.placed[id])
+		}
+	}
+	slices.SortFunc(all, func(x, y Subject) int { return bytes.Compare(x.UUID[:], y.UUID[:]) })
+	return all
 }
 
 // HeldBefore returns the tokens that the player's wallet held before the game was asked for

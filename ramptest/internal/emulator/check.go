@@ -22,13 +22,15 @@ func (s *Service) Problems() string {
 	return text.Lines(append([]string{s.Report(), s.Shortfalls()}, stolen...)...)
 }
 
-// Shortfalls lists what a unit test shows less than it seems to: faults that had no effect, and what its
-// closed audit could not see.
-func (s *Service) Shortfalls() string { return text.Lines(s.Orders.missed(), s.spare(), s.notClosed()) }
+// Shortfalls lists what a test shows less than it seems to: faults that had no effect, orders of which
+// the service has not seen everything, and what its closed audit could not see.
+func (s *Service) Shortfalls() string {
+	return text.Lines(s.Orders.missed(), s.Orders.unseen().lines(s.Orders), s.spare(), s.notClosed())
+}
 
-// spare lists the scripted failures of calls that nobody has made, in a unit test.
+// spare lists the scripted failures of calls that nobody has made.
 func (s *Service) spare() string {
-	if !s.config.IsUnitTest || s.config.SpareFailures {
+	if s.config.Incomplete {
 		return ""
 	}
 	var lines []string
@@ -41,8 +43,7 @@ func (s *Service) spare() string {
 	} {
 		if left.count > 0 {
 			lines = append(lines, fmt.Sprintf("ramptest: %d failures of service.%s had no effect, because "+
-				"no such call came (if the test means that, set Config.SpareFailures)",
-				left.count, left.name))
+				"no such call came%s", left.count, left.name, incomplete))
 		}
 	}
 	return strings.Join(lines, "\n")
@@ -54,7 +55,13 @@ func (s *Service) notClosed() string {
 		return ""
 	}
 	session := s.Audit.Nameless()
-	if unseen := s.Audit.Unseen(); session == "" && unseen != "" {
+	unseen, outside := s.Audit.Unseen()
+	if session == "" && outside != "" {
+		return "ramptest: Config.Closed could not look before and after service.Outside, because the game " +
+			"did not say " + outside + ". What moves until it does looks as if the test had moved it: call " +
+			"Outside while the game runs and the sessions are valid, or leave Closed out"
+	}
+	if session == "" && unseen != "" {
 		return "ramptest: Config.Closed could not look when the test ended, because the game did not say " +
 			unseen + ". Close the game by t.Cleanup before ramptest.Start, and not by defer, " +
 			"let the session be valid until then, or leave Closed out"
@@ -88,6 +95,9 @@ func (s *Service) Asides() string {
 				"because Config.Regenerating names it: %s", s.Orders.named(o), strings.Join(ids, ", ")))
 		}
 	}
+	if more := len(lines) - maxAsides; more > 0 {
+		lines = append(lines[:maxAsides], fmt.Sprintf("ramptest: and %d lines more like these", more))
+	}
 	return strings.Join(lines, "\n")
 }
 
@@ -116,6 +126,7 @@ const (
 	maxLines  = 20 // findings
 	maxStory  = 5  // orders whose events are shown
 	maxRecent = 8  // events, if nothing was found
+	maxAsides = 5  // lines about what is not judged
 )
 
 // Failure returns all that a test that failed must show, in one text: what was found, which ends with what
@@ -163,7 +174,7 @@ func elsewhere(others int) string {
 }
 
 // involved returns the orders that a finding is about, or that need attention, or whose faults had no
-// effect, in this order.
+// effect, or of which the service has not seen everything, in this order.
 func (s *Service) involved() (ids []uuid.UUID) {
 	for _, f := range s.Audit.Found() {
 		ids = append(ids, f.Orders...)
@@ -175,10 +186,11 @@ func (s *Service) involved() (ids []uuid.UUID) {
 		}
 	}
 	for _, o := range all {
-		if s.config.IsUnitTest && o.Tx != nil && len(s.Orders.without(o)) > 0 {
+		if o.Tx != nil && len(s.Orders.without(o)) > 0 {
 			ids = append(ids, o.UUID)
 		}
 	}
+	ids = append(ids, s.Orders.unseen().ids()...)
 	seen := make(map[uuid.UUID]bool)
 	return slices.DeleteFunc(ids, func(id uuid.UUID) bool {
 		again := seen[id]

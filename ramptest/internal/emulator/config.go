@@ -47,12 +47,12 @@ type Config struct {
 	NoThief bool
 	UUID    func() uuid.UUID
 
-	SpareFailures bool // scripted failures may be left
-	Settle        time.Duration
-	Finding       func(*audit.Finding) error // returns a finding as an error
-	Regenerating  []string
-	Mailbox       func(ramp.Session) []ramp.Asset
-	IsUnitTest    bool // nothing but a test drives the service: no clock, no page, and no other service
+	Incomplete   bool // the test may end before everything was seen
+	Settle       time.Duration
+	Finding      func(*audit.Finding) error // returns a finding as an error
+	Regenerating []string
+	Mailbox      func(ramp.Session) []ramp.Asset
+	IsUnitTest   bool // nothing but a test drives the service: no clock, no page, and no other service
 
 	FailureStatus int
 	MaxBody       int64

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/redact"
 	"github.com/token-ramp/ramp-go/ramptest/internal/audit"
@@ -162,12 +163,18 @@ func (s *Orders) Player(o *order.Order) string {
 }
 
 // named returns the name of an order in a finding, such as "alice's mint 7b0f9a1e".
-func (s *Orders) named(o *order.Order) string {
-	_, owner := s.Audit.Who(o.Session.ID)
+func (s *Orders) named(o *order.Order) string { return s.nameOf(o.Session, o.Trade().Mint, o.UUID) }
+
+func (s *Orders) nameOf(session ramp.Session, mint bool, id uuid.UUID) string {
+	_, owner := s.Audit.Who(session.ID)
 	if owner == "" {
-		owner = fmt.Sprintf("session %q", o.Session.ID)
+		owner = fmt.Sprintf("session %q", session.ID)
 	}
-	return fmt.Sprintf("%s's %s %s", redact.Isolate(owner), o.Trade().Direction, text.Short(o.UUID))
+	direction := ramp.Burn
+	if mint {
+		direction = ramp.Mint
+	}
+	return fmt.Sprintf("%s's %s %s", redact.Isolate(owner), direction, text.Short(id))
 }
 
 // received returns what the wallet receives if the transaction of an order succeeds. It

@@ -2,6 +2,7 @@ package emulator
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -56,6 +57,7 @@ type Orders struct {
 	placed map[uuid.UUID]*order.Order
 	queue  []*order.Order // the placed orders, oldest first
 	count  int            // how many were placed
+	byHand []*order.Order // whose results were delivered and that were made by hand, each UUID once
 	// orders that were not approved, or failed, oldest first; lists show those with a loss
 	lost []*order.Order
 }
@@ -74,7 +76,7 @@ func (s *Orders) reset() {
 	defer s.mu.Unlock()
 	clear(s.issued)
 	clear(s.placed)
-	s.queue, s.lost, s.count = nil, nil, 0
+	s.queue, s.lost, s.byHand, s.count = nil, nil, nil, 0
 	s.deliveries.Reset()
 	s.jobs.Reset()
 	for _, c := range s.Chains {
@@ -132,6 +134,16 @@ func (s *Orders) Latest() (terms ramp.InitializeIntent, ok bool) {
 		return known.Terms, true
 	}
 	return terms, false
+}
+
+// noteByHand notes an order whose result is delivered, if it was made by hand.
+func (s *Orders) noteByHand(o *order.Order) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	isKnown := func(known *order.Order) bool { return known.UUID == o.UUID }
+	if !o.Composed && !slices.ContainsFunc(s.byHand, isKnown) {
+		s.byHand = append(s.byHand, o)
+	}
 }
 
 // Find returns the order that was placed under a UUID, or nil.

@@ -177,6 +177,7 @@ func (s *Orders) ByHand(ctx context.Context, o *order.Order, stated order.Outcom
 		return err
 	}
 	defer leave()
+	s.noteByHand(o)
 	switch _, mined := s.Chains.Outcome(o); {
 	case stated == order.AsOnChain && !mined:
 		return ErrPending

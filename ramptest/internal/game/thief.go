@@ -1,6 +1,7 @@
 package game
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -184,22 +185,26 @@ func (s *Game) theftsOf(victim guest, guests []guest) []theft {
 func (s *Game) steal(ctx context.Context, calls []theft) (gave []string, admitted []bool, err error) {
 	gave, admitted = make([]string, len(calls)-1), make([]bool, len(calls)-1)
 	players := make([]*ramp.Player, len(gave))
+	var unanswered error
 	for i, c := range calls[:len(gave)] {
 		if c.session.ID == "" {
 			continue
 		}
-		var err error
-		players[i], admitted[i], err = s.visit(ctx, c.session)
-		if err != nil && RejectionOf(err) == nil { // the last call asks whether there is a game
+		var v visit
+		if v, unanswered = s.visit(ctx, c.session); unanswered != nil {
 			break
 		}
+		players[i], admitted[i] = v.player, v.admitted
 	}
-	owner, _, err := s.visit(ctx, calls[len(gave)].session)
-	if err != nil {
-		return nil, nil, err
+	owner, err := s.visit(ctx, calls[len(gave)].session)
+	switch {
+	case cmp.Or(err, owner.err) != nil:
+		return nil, nil, cmp.Or(err, owner.err)
+	case unanswered != nil: // there is a game
+		return nil, nil, fmt.Errorf("half of a session gets no answer, and a whole one does: %w", unanswered)
 	}
 	for i, c := range calls[:len(gave)] {
-		switch own := players[i] != nil && c.owned && s.isSame(players[i], owner); {
+		switch own := players[i] != nil && c.owned && s.isSame(players[i], owner.player); {
 		case players[i] == nil, own && !admitted[i]:
 		case own && c.mixed != "":
 			gave[i] = c.mixed
@@ -210,19 +215,23 @@ func (s *Game) steal(ctx context.Context, calls []theft) (gave []string, admitte
 	return gave, admitted, nil
 }
 
-// visit asks for assets without a record. admitted reports whether a ramp.Handler has accepted the
-// session.
-func (s *Game) visit(ctx context.Context, session ramp.Session) (
-	player *ramp.Player, admitted bool, err error,
-) {
-	ctx, visit := rollback.WithVisit(ctx)
+// visit is what the game has answered to a caller of whom there is no record.
+type visit struct {
+	player   *ramp.Player // nil if the answer lists no assets
+	err      error        // why it does not
+	admitted bool         // a ramp.Handler has accepted the session
+}
+
+// visit asks for assets without a record. The error says why there was no answer.
+func (s *Game) visit(ctx context.Context, session ramp.Session) (v visit, err error) {
+	ctx, watched := rollback.WithVisit(ctx)
 	a, _, err := s.do(ctx, Call{Kind: control.KindAssets, id: uuid.Nil,
 		method: http.MethodGet, path: s.config.AssetsPath, session: session})
-	if err != nil {
-		return nil, visit.Admitted(), err
+	if err == nil {
+		v.player, v.err = checkAssets(a)
 	}
-	player, err = checkAssets(a)
-	return player, visit.Admitted(), err
+	v.admitted = watched.Admitted()
+	return v, err
 }
 
 // isSame reports whether two answers are about one player.

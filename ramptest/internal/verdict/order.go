@@ -31,6 +31,8 @@ func Of(o Facts) Verdict {
 		v = newVerdict(Unknown, Unclear, m.begin, said)
 	case o.Calls.Refused != "":
 		v = newVerdict(Rejected, Neutral, m.begin)
+	case o.Calls.Progress != Confirmed && o.unpaid() && o.unknown() != "" && o.Books.Why != Off:
+		v = newVerdict(Unknown, Unclear, m.begin, said, o.unknown())
 	case o.Calls.Progress != Confirmed && o.unpaid():
 		v = newVerdict(Done, Good, m.begin, m.what, "The game did not accept that.")
 	case o.Calls.Progress != Confirmed:

@@ -557,3 +557,16 @@ func TestEveryCallGetsATrueSentence(t *testing.T) {
 		}
 	}
 }
+
+// A game may reject a burn of too little. Whether it moved something, only the books know.
+func TestARejectedBurnOfTooLittleIsUnknownIfNobodyLooked(t *testing.T) {
+	for why, want := range map[Why]State{Known: Done, Off: Done, Unread: Unknown, Overlap: Unknown} {
+		v := Of(burn(func(o *Facts) {
+			o.Chain.End, o.Chain.Less, o.Books.Why = Succeeded, true, why
+			o.Calls = Calls{Progress: TurnedDown, Attempts: 1, Status: 400}
+		}))
+		assert.Equal(t, want, v.State, v.Said)
+		assert.Equal(t, want == Unknown, v.Attention, v.Said)
+		assert.Equal(t, want == Unknown, strings.Contains(v.Said, "What the game moved is unknown"), v.Said)
+	}
+}
