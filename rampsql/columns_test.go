@@ -79,8 +79,8 @@ func TestTheSchemasHaveTheColumns(t *testing.T) {
 		assert.ElementsMatch(t, wanted, created, "rampsql/schema/%s.sql has other columns than columns.go: %s", dialect,
 			storeAField)
 		for _, i := range indexes {
-			assert.True(t, strings.Contains(schema, " "+i.name+" "), "rampsql/schema/%s.sql lacks the index %s: %s", dialect,
-				i.name, storeAField)
+			assert.True(t, strings.Contains(schema, " "+i.name+" "), "rampsql/schema/%s.sql lacks the index %s: %s",
+				dialect, i.name, storeAField)
 			if i.since > 1 {
 				adds(t, dialect, i.since, "INDEX "+map[Dialect]string{PostgreSQL: "CONCURRENTLY "}[dialect]+i.name+" ")
 			}
