@@ -215,6 +215,9 @@ const (
 // time, which must be at least 7 days ago, and returns how many. Call it until that is 0.
 // No other function needs the DELETE privilege. Projects and Network of [Config] are required.
 //
+// While an order of a wallet waits, what the wallet traded later in this direction is kept, from an hour before:
+// the order that waits would be ended by the transaction of one that was deleted.
+//
 // A deleted order is unknown: a result for it is answered with 500, and the same validate
 // call opens it anew. If somebody who has recorded both calls of a burn repeats them, it
 // is granted again. So delete burns only after the key of their time was removed from
@@ -226,24 +229,9 @@ func (s *Store) DeleteFinished(ctx context.Context, d ramp.Direction, before tim
 	if time.Since(before) < minDeletedAge {
 		return 0, invalid.Field("before", "must be at least 7 days ago")
 	}
-	var old []ramp.Order
-	var err error
-	// One by one, so that every planner uses the index.
-	for _, state := range []ramp.OrderState{ramp.OrderSucceeded, ramp.OrderFailed, ramp.OrderAbandoned} {
-		old, err = s.list(ctx, "delete finished orders", maxDeleted,
-			"WHERE state = $1 AND direction = $2 AND accepted_at < $3 AND finished_at < $3"+
-				" AND "+ours+" ORDER BY accepted_at",
-			string(state), string(d), before.UnixMilli())
-		if len(old) > 0 || err != nil {
-			break
-		}
-	}
-	if len(old) == 0 { // otherwise err names damaged rows, which are deleted too
+	ids, err := s.deletable(ctx, d, before)
+	if len(ids) == 0 { // otherwise err names damaged rows, which are deleted too
 		return 0, err
-	}
-	var ids []any
-	for _, o := range old {
-		ids = append(ids, o.UUID.String())
 	}
 	// By primary key, so that InnoDB does not lock the gaps where new orders are
 	// inserted.
@@ -254,6 +242,53 @@ func (s *Store) DeleteFinished(ctx context.Context, d ramp.Direction, before tim
 	query, args = s.bind("DELETE FROM ramp_orders WHERE state <> 'accepted' AND uuid IN ("+
 		marks(len(ids))+")", ids...)
 	return s.change(ctx, "delete finished orders", query, args)
+}
+
+// deletable returns up to maxDeleted UUIDs of orders that DeleteFinished deletes. If there are none, none are left.
+func (s *Store) deletable(ctx context.Context, d ramp.Direction, before time.Time) (ids []any, err error) {
+	since := map[string]time.Time{} // of each wallet, when its oldest order that waits was accepted
+	var page ramp.OrderPage
+	for page.Limit = maxDeleted; ; {
+		waiting, err := s.Waiting(ctx, d, before, page)
+		if err != nil {
+			return nil, err
+		}
+		for _, page.After = range waiting {
+			wallet := strings.ToLower(page.After.UserAddress)
+			if _, known := since[wallet]; !known {
+				since[wallet] = page.After.AcceptedAt.Add(-time.Hour) // clocks differ
+			}
+		}
+		if len(waiting) < maxDeleted {
+			break
+		}
+	}
+	// One by one, so that every planner uses the index.
+	for _, state := range []ramp.OrderState{ramp.OrderSucceeded, ramp.OrderFailed, ramp.OrderAbandoned} {
+		var last ramp.Order
+		from := int64(math.MinInt64)
+		for found := maxDeleted; found == maxDeleted && len(ids) == 0; {
+			old, err := s.list(ctx, "delete finished orders", maxDeleted,
+				"WHERE state = $1 AND direction = $2 AND accepted_at < $3 AND finished_at < $3"+
+					" AND accepted_at >= $4 AND (accepted_at > $4 OR uuid > $5) AND "+ours+
+					" ORDER BY accepted_at, uuid",
+				string(state), string(d), before.UnixMilli(), from, last.UUID.String())
+			for _, last = range old {
+				waits, known := since[strings.ToLower(last.UserAddress)]
+				if !known || last.FinishedAt.Before(waits) {
+					ids = append(ids, last.UUID.String())
+				}
+			}
+			if err != nil {
+				return ids, err
+			}
+			found, from = len(old), last.AcceptedAt.UnixMilli()
+		}
+		if len(ids) > 0 {
+			break
+		}
+	}
+	return ids, nil
 }
 
 // EraseSession replaces the session and the user address of a session's orders that were

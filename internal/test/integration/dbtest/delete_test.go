@@ -2,6 +2,7 @@ package dbtest
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +22,9 @@ func TestDeletingFinishedOrders(t *testing.T) {
 		lives := func(intent func(...any) ramp.Intent) map[string]order {
 			made := func(at time.Time, end func(order, time.Time) ramp.Transition, ended time.Time) order {
 				o := newOrder("alice", intent("gold", 5))
+				if end == nil {
+					o.user = "0xcc00000000000000000000000000000000000000"
+				}
 				take(t, store, o.id, acceptAt(o, at))
 				if end != nil { // it does not wait
 					take(t, store, o.id, end(o, ended))
@@ -67,9 +71,59 @@ func TestDeletingFinishedOrders(t *testing.T) {
 	})
 }
 
+// While an order waits, a transaction of its wallet keeps the order that it has ended: otherwise it would end the one
+// that waits, too.
+func TestNothingIsDeletedThatExplainsATransaction(t *testing.T) {
+	eachDatabase(t, func(t *testing.T, p *place) {
+		p.may(t, "DELETE")
+		store := newStoreOf(t, p, applyNothing, ramp.Testnet, "project")
+		const long = 24 * time.Hour
+		placed := func(user string, intent ramp.Intent, at time.Time) order {
+			o := newOrder("alice", intent)
+			o.user = user
+			take(t, store, o.id, acceptAt(o, at))
+			return o
+		}
+		const wallet, another = "0xBb00000000000000000000000000000000000000", "0xcc00000000000000000000000000000000000000"
+		waits := placed(strings.ToLower(wallet), mint("gold", 5), day0.Add(2*long))
+		deleted := map[string]bool{}
+		ids := map[string]order{}
+		for name, o := range map[string]order{
+			"ended long before":      placed(wallet, mint("gold", 5), day0),
+			"accepted before":        placed(wallet, mint("gold", 5), day0.Add(time.Hour)),
+			"accepted later":         placed(wallet, mint("gold", 5), day0.Add(2*long+time.Hour)),
+			"of another wallet":      placed(another, mint("gold", 5), day0.Add(2*long+time.Hour)),
+			"of the other direction": placed(wallet, burn("gold", 5), day0.Add(2*long+time.Hour)),
+		} {
+			ended := day0.Add(3 * long)
+			if name == "ended long before" {
+				ended = day0.Add(2*long - 2*time.Hour)
+			}
+			take(t, store, o.id, ramp.Finish(o.report(success), ended))
+			ids[name] = o
+		}
+		deletes := func() map[string]bool {
+			for _, d := range []ramp.Direction{ramp.Mint, ramp.Burn} {
+				must.Get(store.DeleteFinished(t.Context(), d, day0.Add(4*long)))(t)
+			}
+			for name, o := range ids {
+				_, err := store.Order(t.Context(), o.id)
+				deleted[name] = errors.Is(err, ramp.ErrOrderUnknown)
+			}
+			return deleted
+		}
+		equal(t, "deleted", fmt.Sprint(deletes()), "map[accepted before:false accepted later:false "+
+			"ended long before:true of another wallet:true of the other direction:true]")
+		take(t, store, waits.id, ramp.Finish(waits.report(success), day0.Add(3*long)))
+		equal(t, "deleted once nothing waits", fmt.Sprint(deletes()), "map[accepted before:true accepted later:true "+
+			"ended long before:true of another wallet:true of the other direction:true]")
+	})
+}
+
 func TestDeletingGoesOnInParts(t *testing.T) {
 	eachDatabase(t, func(t *testing.T, p *place) {
 		fill(t, p, 2600) // 1,248 of them are finished mints
+		run(t, p.db, "UPDATE ramp_orders SET user_address = 'nobody else' WHERE state = 'accepted'")
 		p.may(t, "DELETE")
 		store := newStoreOf(t, p, applyNothing, ramp.Testnet, "project")
 		deleted := 0
