@@ -332,8 +332,8 @@ func (o *Order) conflict(field string) (Step, error) {
 // items are limited can end every order that it has accepted.
 const MaxOrder = 256 << 10
 
-// maxEnd is what an order can become larger by after it was opened: by the two texts that a person writes, each
-// character escaped, and by members of a fixed size.
+// maxEnd is what an order can become larger by after it was opened: by the two texts that a person writes,
+// each character escaped, and by members of a fixed size.
 const maxEnd = 6*2*storable.MaxReason + 2<<10
 
 func openOrder(s Session, r *ValidateRequest, now time.Time) (Order, error) {

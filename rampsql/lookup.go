@@ -215,8 +215,8 @@ const (
 // time, which must be at least 7 days ago, and returns how many. Call it until that is 0.
 // No other function needs the DELETE privilege. Projects and Network of [Config] are required.
 //
-// While an order of a wallet waits, what the wallet traded later in this direction is kept, from an hour before:
-// the order that waits would be ended by the transaction of one that was deleted.
+// While an order of a wallet waits, what the wallet traded later in this direction is kept, from an hour
+// before: the order that waits would be ended by the transaction of one that was deleted.
 //
 // A deleted order is unknown: a result for it is answered with 500, and the same validate
 // call opens it anew. If somebody who has recorded both calls of a burn repeats them, it
@@ -244,7 +244,8 @@ func (s *Store) DeleteFinished(ctx context.Context, d ramp.Direction, before tim
 	return s.change(ctx, "delete finished orders", query, args)
 }
 
-// deletable returns up to maxDeleted UUIDs of orders that DeleteFinished deletes. If there are none, none are left.
+// deletable returns up to maxDeleted UUIDs of orders that DeleteFinished deletes. If there are none, none are
+// left.
 func (s *Store) deletable(ctx context.Context, d ramp.Direction, before time.Time) (ids []any, err error) {
 	since := map[string]time.Time{} // of each wallet, when its oldest order that waits was accepted
 	var page ramp.OrderPage

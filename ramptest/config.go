@@ -152,8 +152,8 @@ type Config struct {
 	// a test that has not failed otherwise if:
 	//
 	//   - the result of an approved order was not sent, and no [Fault] such as [StaysPending] says so
-	//   - [Service.Deliver] or [Service.Resend] was called for an order that was made by hand, which the books
-	//     do not follow; if [Config.Closed] is set, they see what it moves
+	//   - [Service.Deliver] or [Service.Resend] was called for an order that was made by hand, which the
+	//     books do not follow; if [Config.Closed] is set, they see what it moves
 	//   - an order was rejected, or has not ended, and the game did not say what its player owned then; a
 	//     session that the game has never accepted owns nothing
 	//   - failures of [Service.FailInitialize], [Service.FailRPC] or [Service.FailAssets] are left, because

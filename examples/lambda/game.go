@@ -45,8 +45,8 @@ func (g *game) Authenticate(_ context.Context, s ramp.Session) error {
 	return nil
 }
 
-// wallet lets a wallet belong to the player who names it first, in an item of the orders. Whoever has the HMAC
-// key could otherwise name the wallet of another player, and be paid for what that player burns.
+// wallet lets a wallet belong to the player who names it first, in an item of the orders. Whoever has the
+// HMAC key could otherwise name the wallet of another player, and be paid for what that player burns.
 func (g *game) wallet(ctx context.Context, s ramp.Session, wallet common.Address) error {
 	player := &types.AttributeValueMemberS{Value: s.ID}
 	item := map[string]types.AttributeValue{"player": player,

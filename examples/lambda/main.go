@@ -7,8 +7,8 @@
 //
 //	go test -v .
 //
-// They only answer the service. What starts an order, and sends the link to the player, is your game's own code: it
-// issues the token with game.token, and calls ramp.Client, as "Your server" of the README shows.
+// They only answer the service. What starts an order, and sends the link to the player, is your game's own
+// code: it issues the token with game.token, and calls ramp.Client, as "Your server" of the README shows.
 package main
 
 import (

@@ -75,7 +75,7 @@ var points = []point{
 		"a page that a player leaves open for longer than 5 minutes before the order"},
 	{"how long the service waits", nil, "the service knows; a call that is answered late may show it"},
 	{"the addresses of the service", nil, "the service says them"},
-	{"who gets the fee of a mint", nil, "the transactions of mints show who gets it; the service knows the bounds"},
+	{"who gets the fee of a mint", nil, "the transactions of mints show it; the service knows the bounds"},
 	{"the largest body", (*history).largest, "a call"},
 	{"headers that occur twice, compressed bodies", (*history).encodings, "a call"},
 	{"whether a browser calls assets", (*history).browsers, "an assets call"},

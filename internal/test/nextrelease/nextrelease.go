@@ -59,8 +59,8 @@ func Copy(t *testing.T, root string) string {
 		path := filepath.Join(dir, e.file)
 		before, after, found := strings.Cut(string(must.Get(os.ReadFile(path))(t)), e.after)
 		if !found || strings.Contains(after, e.after) {
-			t.Fatalf("internal/test/nextrelease adds %q after a line of %s with %q, which must be there once: "+
-				"let edits have a line of today", e.added, e.file, e.after)
+			t.Fatalf("internal/test/nextrelease adds %q after a line of %s with %q, which must be there "+
+				"once: let edits have a line of today", e.added, e.file, e.after)
 		}
 		rest, after, _ := strings.Cut(after, "\n")
 		text := before + e.after + rest + "\n" + versions.Replace(e.added) + "\n" + after

@@ -243,7 +243,7 @@ func (e *expression) change(kind string, after item) error {
 	case "SET":
 		equals := e.is("=")
 		if again, err := e.name(); err != nil || again != name || !equals || !e.is("-") {
-			return invalid("the imitation knows no SET but that of an attribute to itself less a value: " + name)
+			return invalid("the imitation knows only a SET of an attribute to itself less a value: " + name)
 		}
 		if !has {
 			return invalid("The provided expression refers to an attribute that does not exist in the item")

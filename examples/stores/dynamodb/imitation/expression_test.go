@@ -6,7 +6,8 @@ import "testing"
 func TestSeveralBalancesInOneItem(t *testing.T) {
 	n := func(text string) value { return value{N: &text} }
 	player := func() *expression {
-		return &expression{item: item{"gold": n("5"), "gem": n("7")}, names: map[string]string{"#a": "gold", "#b": "gem"},
+		return &expression{item: item{"gold": n("5"), "gem": n("7")},
+			names:  map[string]string{"#a": "gold", "#b": "gem"},
 			values: item{":a": n("3"), ":b": n("7")}, used: map[string]bool{}}
 	}
 	for condition, want := range map[string]bool{
@@ -23,11 +24,13 @@ func TestSeveralBalancesInOneItem(t *testing.T) {
 		"ADD #a :a, #b :b":               {"8", "14"},
 	} {
 		after := item{}
-		if err := player().update(update, after); err != nil || *after["gold"].N != want[0] || *after["gem"].N != want[1] {
+		err := player().update(update, after)
+		if err != nil || *after["gold"].N != want[0] || *after["gem"].N != want[1] {
 			t.Errorf("%s: %v, %v", update, after, err)
 		}
 	}
-	for _, wrong := range []string{"SET #a = #b - :a", "SET #a = :a", "ADD #a :a #b :b", "ADD #a", "REMOVE #a", "ADD #a :a,"} {
+	for _, wrong := range []string{"SET #a = #b - :a", "SET #a = :a", "ADD #a :a #b :b", "ADD #a", "REMOVE #a",
+		"ADD #a :a,"} {
 		if err := player().update(wrong, item{}); err == nil {
 			t.Errorf("%s: no error", wrong)
 		}

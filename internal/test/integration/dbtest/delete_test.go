@@ -84,7 +84,8 @@ func TestNothingIsDeletedThatExplainsATransaction(t *testing.T) {
 			take(t, store, o.id, acceptAt(o, at))
 			return o
 		}
-		const wallet, another = "0xBb00000000000000000000000000000000000000", "0xcc00000000000000000000000000000000000000"
+		const wallet = "0xBb00000000000000000000000000000000000000"
+		const another = "0xcc00000000000000000000000000000000000000"
 		waits := placed(strings.ToLower(wallet), mint("gold", 5), day0.Add(2*long))
 		deleted := map[string]bool{}
 		ids := map[string]order{}
