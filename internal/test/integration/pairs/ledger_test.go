@@ -219,7 +219,7 @@ func (w *world) known() {
 func (w *world) totals() {
 	right := len(w.faults) == 0
 	w.close()
-	if !w.restored && w.books.closed.After(w.now().Add(-time.Hour)) {
+	if !w.restored && !w.books.misses && w.books.closed.After(w.now().Add(-time.Hour)) {
 		n := int(w.sum("SELECT count(*) FROM ramp_orders WHERE state <> 'accepted'")) + w.deleted
 		if n != w.books.ended {
 			w.fault("totals", "", int64(w.books.ended-n), "%d orders have ended, and the periods count %d",

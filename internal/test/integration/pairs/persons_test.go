@@ -86,6 +86,11 @@ func (w *world) follow(p person, stored *ramp.Order) string {
 		if err != nil && strings.Contains(err.Error(), "ask the service whose it is") { // which has said so
 			_, err = desk.Finish(ctx, o.id, hash, against)
 		}
+		// If another transaction keeps it from being given back, the service says whose that is.
+		var other *support.CandidateError
+		if errors.As(err, &other) && p.hears && other.Candidate.Hash != o.tx.hash {
+			_, err = desk.Abandon(ctx, o.id, against)
+		}
 		return err
 	}
 	switch a.Next {
@@ -133,21 +138,35 @@ func (w *world) follow(p person, stored *ramp.Order) string {
 }
 
 // corrects: a result or the books contradict how an order ended, because its transaction was sent again. A person
-// corrects the balance by hand and decides the finding, as docs/on-call.md says.
+// corrects the balance by hand and decides the findings, as docs/on-call.md says.
 func (w *world) corrects() {
 	for _, o := range w.orders {
-		told := slices.Contains(w.conflicts, o) ||
-			slices.ContainsFunc(w.books.findings, func(f rampbooks.Finding) bool { return fits(&f, o) })
-		if !o.sentAgain || !told || w.moved(o.id) == o.value() {
+		if !o.sentAgain {
 			continue
 		}
-		_, err := w.reconciler().Decide(ctx, rampbooks.Entry{Who: who.Who, Reason: who.Reason,
-			Finding: rampbooks.EndedOtherwise, Order: o.id})
-		if err != nil && !errors.Is(err, rampbooks.ErrDecided) {
-			w.tell("  a person decides nothing: %v", err)
+		made, err := w.reconciler().Reconcile(ctx, w.books.begun, time.Time{})
+		if err != nil {
+			w.tell("  books: %v", err)
 			continue
 		}
-		w.byHand(o, o.value())
+		told := slices.Contains(w.conflicts, o)
+		for _, f := range made.Findings {
+			if fits(&f, o) {
+				told = true
+				w.decideFinding(rampbooks.Entry{Finding: f.Kind, Order: o.id, TxHash: o.tx.hash})
+			}
+		}
+		if told && w.moved(o.id) != o.value() {
+			w.decideFinding(rampbooks.Entry{Finding: rampbooks.EndedOtherwise, Order: o.id})
+			w.byHand(o, o.value())
+		}
+	}
+}
+
+func (w *world) decideFinding(e rampbooks.Entry) {
+	e.Who, e.Reason = who.Who, who.Reason
+	if _, err := w.reconciler().Decide(ctx, e); err != nil && !errors.Is(err, rampbooks.ErrDecided) {
+		w.tell("  a person decides nothing: %v", err)
 	}
 }
 
@@ -252,6 +271,7 @@ type books struct {
 	unread   int       // periods whose books could not be made; they are in the next
 	findings []rampbooks.Finding
 	blames   bool // they rightly have findings although all is right: a clock was wrong by more than 15 minutes
+	misses   bool // an order may have ended in a period that was closed: a clock is behind
 }
 
 func (b *books) Add(_ context.Context, e rampbooks.Entry) error {
@@ -279,18 +299,22 @@ func (w *world) close() {
 	}
 }
 
-// prune deletes the mints that ended a week ago.
+// prune deletes the mints that ended a week ago, unless their books cannot be made, or have an order that waits: so
+// says docs/books.md.
 func (w *world) prune() {
 	w.close()
-	if w.store.down {
+	if w.store.down || w.books.closed.Before(w.now().Add(-time.Hour)) || len(w.waiting()) > 0 {
+		w.tell("  not pruned")
 		return
 	}
 	for _, s := range w.store.shards {
-		w.taking <- true
-		n, err := s.DeleteFinished(ctx, ramp.Mint, w.now().Add(-7*24*time.Hour))
-		<-w.taking
-		w.check(err)
-		w.deleted += n
+		for n := 1; n > 0; w.deleted += n {
+			w.taking <- true
+			var err error
+			n, err = s.DeleteFinished(ctx, ramp.Mint, w.now().Add(-7*24*time.Hour))
+			<-w.taking
+			w.check(err)
+		}
 	}
 	for _, o := range w.orders { // what was never asked for, or was declined, has never been there
 		o.gone = o.gone || o.signed && w.stored(o).state == ""
