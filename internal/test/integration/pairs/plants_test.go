@@ -57,7 +57,7 @@ var plants = []planted{
 	{"a former price pays for a new one", "terms.go",
 		"	t.separate(offers)\n", ""},
 	{"a failed mint is given back unseen", "rampproof/rampproof.go",
-		"if r.Outcome() == ramp.OrderFailed {", "if r.Outcome() == \"\" {"},
+		"if r.Outcome() != ramp.OrderFailed {\n		return false, nil", "if r.Outcome() != \"\" {\n		return true, nil"},
 	{"a grant is not rehearsed", "rampsql/store.go",
 		"	err = s.rehearsals.tryGrant(ctx, t, &step, row.claim)\n", ""},
 	{"one transaction ends two orders", "rampsql/schema/sqlite.sql",
