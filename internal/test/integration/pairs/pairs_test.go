@@ -43,6 +43,12 @@ type job struct {
 // play plays a scene in a bubble.
 func (s *stage) play(t *testing.T, j job) *played {
 	p := &played{scene: j.scene, list: j.list, name: j.scene.nameOf(j.gap, j.list)}
+	ended := false
+	defer func() {
+		if !ended {
+			t.Errorf("it did not end: PAIRS='%s' go test -run TestOne .", p.name)
+		}
+	}()
 	seed := <-s.seeds
 	defer func() { s.seeds <- seed }()
 	synctest.Test(t, func(t *testing.T) {
@@ -62,6 +68,7 @@ func (s *stage) play(t *testing.T, j job) *played {
 			t.Log(w.log.String())
 		}
 	})
+	ended = true
 	return p
 }
 
@@ -88,7 +95,7 @@ func (s *stage) all(t *testing.T, jobs []job) []*played {
 			})
 		}
 	})
-	return list
+	return slices.DeleteFunc(list, func(p *played) bool { return p == nil }) // of a test that has failed
 }
 
 // spacings are the times between two calls: seconds, and beyond the five minutes for which a former price counts.
