@@ -407,7 +407,7 @@ func (n *node) reallyWrong(t *testing.T, w wire, f ramp.FieldError) {
 		is(value.blank() || strings.Trim(text, "0x") == "" || !hexForm.MatchString(text) ||
 			strings.HasPrefix(text, "0X") || len(text) != 42)
 		return
-	case "must be a wallet that somebody can have, not a contract of the chain or the token":
+	case "must be a wallet that somebody can have, not a precompiled contract, a burn address or the token":
 		is(len(strings.TrimLeft(text, "0x")) <= len("dead"))
 		return
 	case "is required and must not be empty":

@@ -267,7 +267,7 @@ func (p *Proof) Confirm(
 	return func(stored *ramp.Order) (ramp.Step, error) {
 		step, err := proven(stored)
 		if err == nil && step.New && step.Effect.Kind == ramp.GiveBack && !looked {
-			err = fmt.Errorf("ramp: order %s: nobody has looked for another mint: the next delivery does",
+			err = fmt.Errorf("ramp: order %s: nobody had looked for another mint before it was updated",
 				r.UUID)
 		}
 		return step, err

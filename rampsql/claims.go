@@ -62,8 +62,7 @@ func (c *Claims) made() error {
 	return nil
 }
 
-// Claim implements [ramp.Claims] with one transaction, which is one statement if the database can return
-// whose the claim is.
+// Claim implements [ramp.Claims] with one transaction, which is one statement on PostgreSQL and SQLite.
 func (c *Claims) Claim(
 	ctx context.Context, transaction common.Hash, place int, order uuid.UUID,
 ) (holder uuid.UUID, err error) {
@@ -84,7 +83,7 @@ func (c *Claims) Claim(
 }
 
 // attempt makes one attempt of Claim. If the context has ended, PostgreSQL may have given up waiting for a
-// standby.
+// standby, so that its success is an error then.
 func (c *Claims) attempt(
 	ctx context.Context, transaction common.Hash, place int, order uuid.UUID,
 ) (uuid.UUID, error) {

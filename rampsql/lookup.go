@@ -216,7 +216,8 @@ const (
 // No other function needs the DELETE privilege. Projects and Network of [Config] are required.
 //
 // While an order of a wallet waits, what the wallet traded later in this direction is kept, from an hour
-// before: the order that waits would be ended by the transaction of one that was deleted.
+// before, and so is that of players who were erased: the order that waits would be ended by the transaction
+// of one that was deleted. With Claims of [Config], it would not, and nothing is kept.
 //
 // A deleted order is unknown: a result for it is answered with 500, and the same validate
 // call opens it anew. If somebody who has recorded both calls of a burn repeats them, it
@@ -245,26 +246,14 @@ func (s *Store) DeleteFinished(ctx context.Context, d ramp.Direction, before tim
 }
 
 // deletable returns up to maxDeleted UUIDs of orders that DeleteFinished deletes. If there are none, none are
-// left.
+// left. Damaged rows come with an error.
 func (s *Store) deletable(ctx context.Context, d ramp.Direction, before time.Time) (ids []any, err error) {
-	since := map[string]time.Time{} // of each wallet, when its oldest order that waits was accepted
-	var page ramp.OrderPage
-	for page.Limit = maxDeleted; ; {
-		waiting, err := s.Waiting(ctx, d, before, page)
-		if err != nil {
-			return nil, err
-		}
-		for _, page.After = range waiting {
-			wallet := strings.ToLower(page.After.UserAddress)
-			if _, known := since[wallet]; !known {
-				since[wallet] = page.After.AcceptedAt.Add(-time.Hour) // clocks differ
-			}
-		}
-		if len(waiting) < maxDeleted {
-			break
-		}
+	waits, err := s.waitingWallets(ctx, d, before)
+	if err != nil {
+		return nil, err
 	}
 	// One by one, so that every planner uses the index.
+	var damaged error
 	for _, state := range []ramp.OrderState{ramp.OrderSucceeded, ramp.OrderFailed, ramp.OrderAbandoned} {
 		var last ramp.Order
 		from := int64(math.MinInt64)
@@ -274,14 +263,11 @@ func (s *Store) deletable(ctx context.Context, d ramp.Direction, before time.Tim
 					" AND accepted_at >= $4 AND (accepted_at > $4 OR uuid > $5) AND "+ours+
 					" ORDER BY accepted_at, uuid",
 				string(state), string(d), before.UnixMilli(), from, last.UUID.String())
+			damaged = errors.Join(damaged, err)
 			for _, last = range old {
-				waits, known := since[strings.ToLower(last.UserAddress)]
-				if !known || last.FinishedAt.Before(waits) {
+				if since, waits := waits.since(last.UserAddress); !waits || last.FinishedAt.Before(since) {
 					ids = append(ids, last.UUID.String())
 				}
-			}
-			if err != nil {
-				return ids, err
 			}
 			found, from = len(old), last.AcceptedAt.UnixMilli()
 		}
@@ -289,7 +275,47 @@ func (s *Store) deletable(ctx context.Context, d ramp.Direction, before time.Tim
 			break
 		}
 	}
-	return ids, nil
+	return ids, damaged
+}
+
+const erasedPrefix = "erased-" // of the session and the wallet of an order whose player was erased
+
+// wallets have, for each with an order that waits, when its oldest one was accepted, less an hour, because
+// clocks differ. "" is the oldest of all.
+type wallets map[string]time.Time
+
+// since returns from when on a transaction of a wallet could end an order that waits. The wallet of an order
+// whose player was erased can be any.
+func (w wallets) since(wallet string) (at time.Time, waits bool) {
+	if strings.HasPrefix(wallet, erasedPrefix) {
+		wallet = ""
+	}
+	at, waits = w[strings.ToLower(wallet)]
+	return at, waits
+}
+
+// waitingWallets returns the wallets whose orders wait, of whatever project. With claims there are none, because
+// a transaction then belongs to its order also when that was deleted.
+func (s *Store) waitingWallets(ctx context.Context, d ramp.Direction, before time.Time) (wallets, error) {
+	of := wallets{}
+	var last ramp.Order
+	for found := maxDeleted; found == maxDeleted && s.config.Claims == nil; {
+		waiting, err := s.list(ctx, "waiting orders", maxDeleted,
+			whereWaiting+" AND accepted_at >= $3 AND (accepted_at > $3 OR uuid > $4) ORDER BY accepted_at, uuid",
+			string(d), before.Add(time.Hour).UnixMilli(), last.AcceptedAt.UnixMilli(), last.UUID.String())
+		if err != nil && len(waiting) == 0 { // otherwise it names damaged rows, which have wallets, too
+			return nil, err
+		}
+		for _, last = range waiting {
+			for _, wallet := range []string{strings.ToLower(last.UserAddress), ""} {
+				if _, known := of[wallet]; !known {
+					of[wallet] = last.AcceptedAt.Add(-time.Hour)
+				}
+			}
+		}
+		found = len(waiting)
+	}
+	return of, nil
 }
 
 // EraseSession replaces the session and the user address of a session's orders that were
@@ -312,7 +338,7 @@ func (s *Store) EraseSession(ctx context.Context, sessionID string, before time.
 		return 0, err
 	}
 	var args []any
-	erased := "erased-" + rand.Text()
+	erased := erasedPrefix + rand.Text()
 	for _, c := range columns {
 		if c.class == ofPlayer {
 			args = append(args, erased)

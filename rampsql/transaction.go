@@ -269,7 +269,7 @@ func (t *mysqlTx) commit(ctx context.Context, id uuid.UUID, claim string) error 
 	} else if strings.Contains(err.Error(), "'autocommit'") {
 		err = fmt.Errorf("%w (%w), or Apply has left the database with USE", errRolledBack, err)
 	}
-	if err != nil && strings.Contains(err.Error(), "SAVEPOINT") {
+	if err != nil && strings.Contains(err.Error(), "SAVEPOINT") { // which such a connection has for a commit
 		err = fmt.Errorf("%w (%w)", errNested, err)
 	}
 	t.committed = err == nil

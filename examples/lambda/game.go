@@ -46,7 +46,8 @@ func (g *game) Authenticate(_ context.Context, s ramp.Session) error {
 }
 
 // wallet lets a wallet belong to the player who names it first, in an item of the orders. Whoever has the
-// HMAC key could otherwise name the wallet of another player, and be paid for what that player burns.
+// HMAC key could otherwise name the wallet of another player, and be paid for what that player burns. Delete
+// the item when you erase the player.
 func (g *game) wallet(ctx context.Context, s ramp.Session, wallet common.Address) error {
 	player := &types.AttributeValueMemberS{Value: s.ID}
 	item := map[string]types.AttributeValue{"player": player,

@@ -95,6 +95,7 @@ func TestNothingIsDeletedThatExplainsATransaction(t *testing.T) {
 			"accepted later":         placed(wallet, mint("gold", 5), day0.Add(2*long+time.Hour)),
 			"of another wallet":      placed(another, mint("gold", 5), day0.Add(2*long+time.Hour)),
 			"of the other direction": placed(wallet, burn("gold", 5), day0.Add(2*long+time.Hour)),
+			"of an erased player":    placed("erased-1", mint("gold", 5), day0.Add(2*long+time.Hour)),
 		} {
 			ended := day0.Add(3 * long)
 			if name == "ended long before" {
@@ -114,10 +115,10 @@ func TestNothingIsDeletedThatExplainsATransaction(t *testing.T) {
 			return deleted
 		}
 		equal(t, "deleted", fmt.Sprint(deletes()), "map[accepted before:false accepted later:false "+
-			"ended long before:true of another wallet:true of the other direction:true]")
+			"ended long before:true of an erased player:false of another wallet:true of the other direction:true]")
 		take(t, store, waits.id, ramp.Finish(waits.report(success), day0.Add(3*long)))
 		equal(t, "deleted once nothing waits", fmt.Sprint(deletes()), "map[accepted before:true accepted later:true "+
-			"ended long before:true of another wallet:true of the other direction:true]")
+			"ended long before:true of an erased player:true of another wallet:true of the other direction:true]")
 	})
 }
 
