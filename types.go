@@ -380,7 +380,7 @@ func parseValidate(body []byte) (*ValidateRequest, error) {
 	switch user := common.HexToAddress(r.UserAddress); {
 	case !isAddress(r.UserAddress) || user == (common.Address{}):
 		p.add("user_address", "is required and must be 0x followed by 40 hex digits, not zero")
-	case typed.IsNobodys(user) || r.Intent.names(r.UserAddress):
+	case typed.HasNoKey(user) || r.Intent.names(r.UserAddress):
 		p.add("user_address",
 			"must be a wallet that somebody can have, not a precompiled contract, a burn address or the token")
 	}

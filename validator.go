@@ -129,7 +129,7 @@ func NewFuncSigner(address common.Address,
 	switch {
 	case sign == nil:
 		return nil, fmt.Errorf("ramp: %w: the function is nil", ErrValidatorKey)
-	case typed.IsNobodys(address):
+	case typed.HasNoKey(address):
 		return nil, fmt.Errorf("ramp: %w: nobody can have the key of %s", ErrValidatorKey, address)
 	}
 	return &Signer{address: address,

@@ -331,7 +331,7 @@ func TestFaultsOfLogsAreBounded(t *testing.T) {
 }
 
 // An error beyond the limit still counts.
-func TestAnAnswerWithTwoIDsIsNobodysBehindAThousandFaults(t *testing.T) {
+func TestAnAnswerWithTwoIDsHasNoKeyBehindAThousandFaults(t *testing.T) {
 	node := newNode(t, says(200, "["+strings.Repeat("0,", 2000)+`{"id":1,"id":1,"result":"0x1"}]`))
 	var number ramp.Quantity
 	_ = node.client(t).Batch(t.Context(),

@@ -155,7 +155,7 @@ func New(c Config) (*Proof, error) {
 			fmt.Sprintf("must be -1 to 9999 for %s", token))
 	}
 	for _, payer := range c.Payers {
-		demand(!typed.IsNobodys(payer), "Config.Payers",
+		demand(!typed.HasNoKey(payer), "Config.Payers",
 			fmt.Sprintf("has %s, whose key nobody can have", payer))
 	}
 	for _, token := range slices.SortedFunc(maps.Keys(c.Decimals), common.Address.Cmp) {

@@ -432,7 +432,7 @@ func TestASessionThatOnlyAssetsRejectsFailsItsTest(t *testing.T) {
 }
 
 // The sessions of a test are its own: ALICE may be somebody else than alice.
-func TestASessionOfTheTestIsNobodysOtherLetters(t *testing.T) {
+func TestASessionOfTheTestHasNoKeyOtherLetters(t *testing.T) {
 	d := newDoor(nil)
 	d.gold["ALICE"] = 5
 	d.check = func(_ *door, s ramp.Session) (string, error) {

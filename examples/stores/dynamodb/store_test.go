@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/google/uuid"
@@ -86,6 +87,12 @@ func TestStoreWithFaults(t *testing.T) {
 					}
 				})
 				store := open(server.URL, nil)
+				// Of calls that race, one can meet the fault at each of its attempts: it has more than three here.
+				store.Client = dynamodb.New(store.Client.Options(), func(o *dynamodb.Options) {
+					o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) {
+						o.MaxAttempts, o.MaxBackoff, o.RateLimiter = 20, 10*time.Millisecond, ratelimit.None
+					})
+				})
 				store.Approve = func(_ context.Context, step ramp.Step) error { return check(step) }
 				return storetest.Fixture{Stores: []ramp.Store{store},
 					Give: store.SetBalance, Balance: store.Balance}
