@@ -27,7 +27,11 @@ func TestAStoreLeavesOrdersOfOthersAlone(t *testing.T) {
 			o := newOrder("1001", mint("gold", 5))
 			o.project = project
 			only := func(next ramp.Transition) ramp.Transition { return ramp.OnlyOf(nil, network, next) }
-			step := must.Get(store.Update(t.Context(), o.id, only(acceptAt(o, day0))))(t)
+			at := day0
+			if !ends { // so late that what ended before may be deleted
+				at = day0.Add(3 * time.Hour)
+			}
+			step := must.Get(store.Update(t.Context(), o.id, only(acceptAt(o, at))))(t)
 			if ends {
 				next := ramp.Finish(o.report(success), day0.Add(time.Hour))
 				step = must.Get(store.Update(t.Context(), o.id, next))(t)
@@ -69,7 +73,7 @@ func TestAStoreLeavesOrdersOfOthersAlone(t *testing.T) {
 
 		// A transaction ends one order of both games, and is a witness for both.
 		same := ramp.Finish(&ramp.Result{UUID: waits.UUID, TxHash: txHashOf(ended.UUID),
-			Receipt: ramp.Receipt{Status: ramp.NewQuantity(success)}}, day0.Add(time.Hour))
+			Receipt: ramp.Receipt{Status: ramp.NewQuantity(success)}}, day0.Add(4*time.Hour))
 		conflict := (*ramp.ConflictError)(nil)
 		_, err = blue.Update(t.Context(), waits.UUID, same)
 		equal(t, "a second order of the transaction", errors.As(err, &conflict), true)
