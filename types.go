@@ -382,7 +382,8 @@ func parseValidate(body []byte) (*ValidateRequest, error) {
 		p.add("user_address", "is required and must be 0x followed by 40 hex digits, not zero")
 	case typed.HasNoKey(user) || r.Intent.names(r.UserAddress):
 		p.add("user_address",
-			"must be a wallet that somebody can have, not a precompiled contract, a burn address or the token")
+			"must be a wallet that somebody can have, not a precompiled contract, a burn address or the "+
+				"token")
 	}
 	p.require(r.ProjectID != "", "project_id")
 	p.requireNonZero(r.Digest != Digest{}, "digest")

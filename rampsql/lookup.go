@@ -294,14 +294,15 @@ func (w wallets) since(wallet string) (at time.Time, waits bool) {
 	return at, waits
 }
 
-// waitingWallets returns the wallets whose orders wait, of whatever project. With claims there are none, because
-// a transaction then belongs to its order also when that was deleted.
+// waitingWallets returns the wallets whose orders wait, of whatever project. With claims there are none,
+// because a transaction then belongs to its order also when that was deleted.
 func (s *Store) waitingWallets(ctx context.Context, d ramp.Direction, before time.Time) (wallets, error) {
 	of := wallets{}
 	var last ramp.Order
 	for found := maxDeleted; found == maxDeleted && s.config.Claims == nil; {
 		waiting, err := s.list(ctx, "waiting orders", maxDeleted,
-			whereWaiting+" AND accepted_at >= $3 AND (accepted_at > $3 OR uuid > $4) ORDER BY accepted_at, uuid",
+			whereWaiting+" AND accepted_at >= $3 AND (accepted_at > $3 OR uuid > $4)"+
+				" ORDER BY accepted_at, uuid",
 			string(d), before.Add(time.Hour).UnixMilli(), last.AcceptedAt.UnixMilli(), last.UUID.String())
 		if err != nil && len(waiting) == 0 { // otherwise it names damaged rows, which have wallets, too
 			return nil, err

@@ -22,8 +22,8 @@ func nestedPostgreSQL(ctx context.Context, conn *sql.Conn) (bool, error) {
 	return began[0] == began[1], nil
 }
 
-// nestedMySQL sets a savepoint, which ends with its statement unless that is part of a transaction. That there
-// is none is said in the language of the server, with its name.
+// nestedMySQL sets a savepoint, which ends with its statement unless that is part of a transaction. That
+// there is none is said in the language of the server, with its name.
 func nestedMySQL(ctx context.Context, conn *sql.Conn) (bool, error) {
 	if _, err := conn.ExecContext(ctx, "SAVEPOINT ramp_check"); err != nil {
 		return false, err

@@ -114,8 +114,8 @@ func (i *integer) MarshalText() ([]byte, error) { return (*big.Int)(i).MarshalTe
 func (i *integer) UnmarshalText(text []byte) error { return (*big.Int)(i).UnmarshalText(text) }
 
 // MarshalJSON writes a report for a program in any language: amounts are texts of digits, as in the books, a
-// list is never null, and target_candidate is a text of JSON. What a newer release has stored with the order is
-// left out. The commands list and find write orders in the same form.
+// list is never null, and target_candidate is a text of JSON. What a newer release has stored with the order
+// is left out. The commands list and find write orders in the same form.
 func (r Report) MarshalJSON() ([]byte, error) {
 	return json.Marshal(reportForm{plainReport(r), formOf(&r.Order), each(r.Candidates, formOfCandidate)})
 }
