@@ -267,7 +267,7 @@ func (p *Proof) Confirm(
 	return func(stored *ramp.Order) (ramp.Step, error) {
 		step, err := proven(stored)
 		if err == nil && step.New && step.Effect.Kind == ramp.GiveBack && !looked {
-			err = fmt.Errorf("ramp: order %s: nobody had looked for another mint before it was updated",
+			err = fmt.Errorf("ramp: order %s: another mint was not looked for, so nothing is given back",
 				r.UUID)
 		}
 		return step, err

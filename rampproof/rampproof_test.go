@@ -445,8 +445,8 @@ func (s *failsOnce) Update(ctx context.Context, id uuid.UUID, next ramp.Transiti
 	return s.MemoryStore.Update(ctx, id, next)
 }
 
-// The order is read before a proof looks for another mint, and updated afterwards. If only the first fails, or finds
-// another order than the second, nothing is given back: the next delivery looks again.
+// The order is read before a proof looks for another mint, and updated afterwards. If only the first fails, nothing is
+// given back: the next delivery looks again.
 func TestNothingIsGivenBackUnlessTheProofHasLooked(t *testing.T) {
 	inBubble(t, "the store fails once", func(t *testing.T) {
 		var store *failsOnce

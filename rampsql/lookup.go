@@ -217,7 +217,7 @@ const (
 //
 // While an order of a wallet waits, what the wallet traded later in this direction is kept, from an hour
 // before, and so is that of players who were erased: the order that waits would be ended by the transaction
-// of one that was deleted. With Claims of [Config], it would not, and nothing is kept.
+// of one that was deleted.
 //
 // A deleted order is unknown: a result for it is answered with 500, and the same validate
 // call opens it anew. If somebody who has recorded both calls of a burn repeats them, it
@@ -280,8 +280,10 @@ func (s *Store) deletable(ctx context.Context, d ramp.Direction, before time.Tim
 
 const erasedPrefix = "erased-" // of the session and the wallet of an order whose player was erased
 
-// wallets have, for each with an order that waits, when its oldest one was accepted, less an hour, because
-// clocks differ. "" is the oldest of all.
+const clocksDiffer = time.Hour // by less than this, from server to server
+
+// wallets have, for each with an order that waits, when its oldest one was accepted, less clocksDiffer. "" is
+// the oldest of all.
 type wallets map[string]time.Time
 
 // since returns from when on a transaction of a wallet could end an order that waits. The wallet of an order
@@ -294,23 +296,22 @@ func (w wallets) since(wallet string) (at time.Time, waits bool) {
 	return at, waits
 }
 
-// waitingWallets returns the wallets whose orders wait, of whatever project. With claims there are none,
-// because a transaction then belongs to its order also when that was deleted.
+// waitingWallets returns the wallets whose orders wait, of whatever project.
 func (s *Store) waitingWallets(ctx context.Context, d ramp.Direction, before time.Time) (wallets, error) {
 	of := wallets{}
 	var last ramp.Order
-	for found := maxDeleted; found == maxDeleted && s.config.Claims == nil; {
+	for found := maxDeleted; found == maxDeleted; {
 		waiting, err := s.list(ctx, "waiting orders", maxDeleted,
 			whereWaiting+" AND accepted_at >= $3 AND (accepted_at > $3 OR uuid > $4)"+
 				" ORDER BY accepted_at, uuid",
-			string(d), before.Add(time.Hour).UnixMilli(), last.AcceptedAt.UnixMilli(), last.UUID.String())
+			string(d), before.Add(clocksDiffer).UnixMilli(), last.AcceptedAt.UnixMilli(), last.UUID.String())
 		if err != nil && len(waiting) == 0 { // otherwise it names damaged rows, which have wallets, too
 			return nil, err
 		}
 		for _, last = range waiting {
 			for _, wallet := range []string{strings.ToLower(last.UserAddress), ""} {
 				if _, known := of[wallet]; !known {
-					of[wallet] = last.AcceptedAt.Add(-time.Hour)
+					of[wallet] = last.AcceptedAt.Add(-clocksDiffer)
 				}
 			}
 		}

@@ -38,7 +38,7 @@ type talk struct {
 	told   bool     // what happened to a service
 }
 
-// tests holds the tests that run.
+// tests holds the tests that run, because a test has no place for what its loggers and services share.
 var tests sync.Map // testing.TB to *talk
 
 // talkOf returns what a test says besides its errors.
@@ -65,7 +65,8 @@ func (s *talk) Write(line []byte) (int, error) {
 	if s.atOnce {
 		return s.to.Write(line)
 	}
-	if bytes.Contains(line, []byte(" level=INFO ")) || bytes.Contains(line, []byte(" level=DEBUG ")) {
+	if _, level, _ := bytes.Cut(line, []byte(" level=")); bytes.HasPrefix(level, []byte("INFO ")) ||
+		bytes.HasPrefix(level, []byte("DEBUG ")) { // the first one: a text may quote another
 		s.others++
 		return len(line), nil
 	}

@@ -141,15 +141,17 @@ func TestEmulateTakesKeys(t *testing.T) {
 		}
 	}
 	assert.Contains(t, printed, "0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb")
-	assert.Contains(t, printed, "Calls GET /api/assets, POST /api/validate, POST /api/result at http://127.0.0.1:1\n")
+	assert.Contains(t, printed,
+		"Calls GET /api/assets, POST /api/validate, POST /api/result at http://127.0.0.1:1\n")
 	assert.Contains(t, printed, "export RAMP_API_URL="+address+" RAMP_FRONTEND_URL="+address+"\n")
 	assert.Contains(t, printed, "\n# RAMP_ACCESS_TOKEN, for ramp trigger -session, is the token of the page")
 	assert.Contains(t, printed,
-		"\nexport RAMP_PROJECT=project-1 RAMP_NETWORK=testnet RAMP_TOKEN=0x00000000000000000000000000000000000070c3\n")
+		"\nexport RAMP_PROJECT=project-1 RAMP_NETWORK=testnet "+
+			"RAMP_TOKEN=0x00000000000000000000000000000000000070c3\n")
 	assert.Contains(t, printed, "\nexport RAMP_HMAC_KEY_ENCODING=base64url #")
 	assert.Contains(t, printed, "\nexport RAMP_VALIDATOR=0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb #")
-	assert.Regexp(t, `\nexport RAMP_RPC_URL=`+address+`/rpc/testnet RAMP_CHAIN_ID=7002 RAMP_PAYERS=0x[0-9a-fA-F]{40} `+
-		`RAMP_CONTRACTS=0x00000000000000000000000000000000000070c3\n`, printed)
+	assert.Regexp(t, `\nexport RAMP_RPC_URL=`+address+`/rpc/testnet RAMP_CHAIN_ID=7002 `+
+		`RAMP_PAYERS=0x[0-9a-fA-F]{40} RAMP_CONTRACTS=0x00000000000000000000000000000000000070c3\n`, printed)
 	assert.NotContains(t, printed, "my_secret", "a key that was given is not printed")
 	key := must.Get(ramp.Base64URLKey("my_secret_salt_value"))(t)
 	initialized := meanwhile(initialize(t, address, key))
@@ -195,8 +197,8 @@ func TestEmulatePrintsTheTokenOfAPublicDesk(t *testing.T) {
 	t.Setenv("RAMP_CONTROL_TOKEN", "")
 	lines, _ := begin(t, "-game", "http://127.0.0.1:1", "-public")
 	require.True(t, lines.Scan())
-	open := regexp.MustCompile(
-		`^Open (http://127\.0\.0\.1:\d+)/\?token=([A-Z0-9]{26}) \(Ctrl\+C stops\)$`).FindStringSubmatch(lines.Text())
+	opens := regexp.MustCompile(`^Open (http://127\.0\.0\.1:\d+)/\?token=([A-Z0-9]{26}) \(Ctrl\+C stops\)$`)
+	open := opens.FindStringSubmatch(lines.Text())
 	require.NotNil(t, open, lines.Text())
 	drain(lines)
 	for token, want := range map[string]int{"": 401, open[2]: 200} {
@@ -208,7 +210,8 @@ func TestEmulatePrintsTheTokenOfAPublicDesk(t *testing.T) {
 
 // The interface says 20 in 12 hours, and lists 19.
 func TestEmulateDeliversAsOftenAsTheInterfaceListsOrSays(t *testing.T) {
-	listed := must.Get(parseEmulate(newCall(stdio{}, "emulate", "", []string{"-game", "http://127.0.0.1:1"})))(t)
+	listed := must.Get(parseEmulate(newCall(stdio{}, "emulate", "",
+		[]string{"-game", "http://127.0.0.1:1"})))(t)
 	assert.Nil(t, listed.Config.Schedule, "the default, of 19")
 	assert.Equal(t, 10_000, listed.Config.Standalone.KeepOrders)
 	said := must.Get(parseEmulate(newCall(stdio{}, "emulate", "",

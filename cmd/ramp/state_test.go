@@ -85,6 +85,11 @@ func TestAStateFileThatCannotBeWrittenIsSaidAtOnce(t *testing.T) {
 		"-speed", "0", "-q")
 	d.started = first
 	client := control.Client{URL: d.API}
+	d.order(t, 1)
+	require.Eventually(t, func() bool {
+		kept, err := os.ReadFile(path)
+		return err == nil && bytes.Contains(kept, []byte("\nuuid/"))
+	}, 10*time.Second, time.Millisecond, "the first order is not kept")
 	var about control.Description
 	for orders := 0; about.StateError == ""; orders++ {
 		require.Less(t, orders, 100)
