@@ -156,6 +156,32 @@ func TestBooksThatAreNewerThanTheStoreSaySo(t *testing.T) {
 	}
 }
 
+// A quiet game deletes all that has ended, and its books go on: no backup was restored.
+func TestDeletingTheNewestOrderIsNoRestore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := rig.NewShop(t)
+		var position item
+		next := func() (begins, ends time.Time) {
+			require.NoError(t, s.NextBooks(t.Context(), &position,
+				func(_ context.Context, books *rampbooks.Reconciliation) error {
+					begins, ends = books.From, books.To
+					return nil
+				}))
+			return begins, ends
+		}
+		s.Place(t, s.Service.Mint, 4)
+		next()
+		s.Service.Advance(7 * 24 * time.Hour)
+		_, end := next()
+		for id := range s.Store.Orders {
+			s.Store.Lose(id, false)
+		}
+		begin, _ := next()
+		assert.Equal(t, end, begin)
+		assert.NotContains(t, s.Log.String(), "the books are newer than the store")
+	})
+}
+
 // Each run begins where the last one ended, once its report is written.
 func TestTheBooksBeginWhereTheLastOnesEnded(t *testing.T) {
 	s := rig.NewShop(t)

@@ -24,7 +24,7 @@ import (
 // when the token was first traded.
 //
 // After a backup of the store was restored, the store may lack the newest order of the position. The books
-// then begin where the store ends.
+// then begin where the store ends. An order that ended a week ago says nothing: it may have been deleted.
 //
 // It logs these records, as errors unless the list says otherwise:
 //

@@ -43,7 +43,7 @@ func (r *Reconciler) reconcileSince(
 		return nil, nil, err
 	}
 	if restored {
-		newest, err := r.newest(ctx, last.To)
+		newest, err := r.newest(ctx, last.To, longestSearch)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -72,13 +72,17 @@ func (r *Reconciler) restored(ctx context.Context, last booksEnd) (bool, error) 
 	return err == nil && order.State == ramp.OrderAccepted, err
 }
 
-// longestSearch is how far back the newest order of a store is searched.
-const longestSearch = 90 * 24 * time.Hour
+const (
+	longestSearch = 90 * 24 * time.Hour // how far back the newest order of a restored store is searched
+	surelyKept    = 6 * 24 * time.Hour  // what ended a week ago may be deleted before the next books
+)
 
-// newest returns the order that ended last before a time, or an empty one.
-func (r *Reconciler) newest(ctx context.Context, before time.Time) (newest ramp.Order, err error) {
-	for _, back := range []time.Duration{time.Hour, 24 * time.Hour, longestSearch / 3, longestSearch} {
-		if newest.UUID != uuid.Nil {
+// newest returns the order that ended last before a time, and not longer before it than within, or an empty one.
+func (r *Reconciler) newest(
+	ctx context.Context, before time.Time, within time.Duration,
+) (newest ramp.Order, err error) {
+	for _, back := range []time.Duration{time.Hour, 24 * time.Hour, surelyKept, longestSearch / 3, longestSearch} {
+		if newest.UUID != uuid.Nil || back > within {
 			break
 		}
 		all := r.scope.Pages(func(page ramp.OrderPage) ([]ramp.Order, error) {
@@ -106,7 +110,7 @@ func (r *Reconciler) keepPosition(ctx context.Context, p PositionStore, books *R
 	if p == nil || err != nil || !last.IsZero() && (books.To.Before(last) || books.From.After(last)) {
 		return err // what is between, no books are about
 	}
-	newest, err := r.newest(ctx, books.To)
+	newest, err := r.newest(ctx, books.To, surelyKept)
 	if err != nil {
 		return err
 	}

@@ -145,9 +145,8 @@ var events = []event{
 	// Clocks.
 	{"the clock of the servers is ahead", func(w *world) { w.game.clock = 10 * time.Minute }, nil, 0},
 	{"the clock of the servers is far ahead",
-		func(w *world) { w.game.clock, w.books.blames = 3*time.Hour, true }, nil, 0},
-	{"the clock of the servers is behind",
-		func(w *world) { w.game.clock, w.books.misses = -10*time.Minute, true }, nil, 0},
+		func(w *world) { w.game.clock, w.game.ahead, w.books.blames = 3*time.Hour, 3*time.Hour, true }, nil, 0},
+	{"the clock of the servers is behind", func(w *world) { w.game.clock = -10 * time.Minute }, nil, 0},
 	{"midnight", func(w *world) { w.pass(w.now().Truncate(day).Add(day + time.Minute).Sub(w.now())) }, nil, 0},
 }
 

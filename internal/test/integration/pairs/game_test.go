@@ -29,6 +29,7 @@ type game struct {
 	banned       bool     // alice
 	full         bool     // no purse takes anything more
 	clock        time.Duration
+	ahead        time.Duration // the clock was; what was accepted then waits later, and an alert has named the clock
 
 	accounts map[string]string // the player of each session
 	place    rampsql.Place     // of alice

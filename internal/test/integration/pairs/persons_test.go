@@ -75,23 +75,28 @@ func (w *world) follow(p person, stored *ramp.Order) string {
 	}
 	defer w.decides(o)
 	a := support.Advise(report, w.now())
-	// If finishing fails because the transaction has ended another order, it settles both: so says the service.
+	// finish does what the refusals say: the service says that a transaction which has ended another order settles both,
+	// that one which looks older than the order is its own, and whose another one is that keeps it from being given back.
 	finish := func(hash common.Hash, d support.Decision) error {
-		_, err := desk.Finish(ctx, o.id, hash, d)
-		var conflict *ramp.ConflictError
-		if errors.As(err, &conflict) && conflict.Field == "tx_hash" {
-			d.Batch = true
-			_, err = desk.Finish(ctx, o.id, hash, d)
+		for {
+			_, err := desk.Finish(ctx, o.id, hash, d)
+			var conflict *ramp.ConflictError
+			var other *support.CandidateError
+			switch {
+			case err == nil:
+				return nil
+			case !d.Batch && errors.As(err, &conflict) && conflict.Field == "tx_hash":
+				d.Batch = true
+			case !d.AgainstEvidence && (strings.Contains(err.Error(), "ask the service whose it is") ||
+				strings.Contains(err.Error(), "the clock of the server was ahead")):
+				d.AgainstEvidence = true
+			case p.hears && errors.As(err, &other) && other.Candidate.Hash != o.tx.hash:
+				_, err = desk.Abandon(ctx, o.id, against)
+				return err
+			default:
+				return err
+			}
 		}
-		if err != nil && strings.Contains(err.Error(), "ask the service whose it is") { // which has said so
-			_, err = desk.Finish(ctx, o.id, hash, against)
-		}
-		// If another transaction keeps it from being given back, the service says whose that is.
-		var other *support.CandidateError
-		if errors.As(err, &other) && p.hears && other.Candidate.Hash != o.tx.hash {
-			_, err = desk.Abandon(ctx, o.id, against)
-		}
-		return err
 	}
 	switch a.Next {
 	case support.NextFinish:
@@ -268,10 +273,9 @@ type books struct {
 	begun    time.Time // of the first period
 	closed   time.Time // the end of the last one
 	ended    int       // orders, by the totals of all periods
-	unread   int       // periods whose books could not be made; they are in the next
 	findings []rampbooks.Finding
+	position []byte
 	blames   bool // they rightly have findings although all is right: a clock was wrong by more than 15 minutes
-	misses   bool // an order may have ended in a period that was closed: a clock is behind
 }
 
 func (b *books) Add(_ context.Context, e rampbooks.Entry) error {
@@ -281,21 +285,27 @@ func (b *books) Add(_ context.Context, e rampbooks.Entry) error {
 
 func (b *books) Entries(context.Context, time.Time) ([]rampbooks.Entry, error) { return b.entries, nil }
 
+// What one period leaves for the next one.
+func (b *books) Lock(context.Context) (unlock func(), err error) { return func() {}, nil }
+func (b *books) Read(context.Context) (text []byte, err error)   { return b.position, nil }
+func (b *books) Write(_ context.Context, text []byte) error      { b.position = text; return nil }
+func (b *books) String() string                                  { return "the position" }
+
 // close makes the books of the period since the last ones.
 func (w *world) close() {
-	made, err := w.reconciler().Reconcile(ctx, w.books.closed, time.Time{})
+	err := w.reconciler().NextBooks(ctx, &w.books, func(_ context.Context, made *rampbooks.Reconciliation) error {
+		w.books.closed = made.To
+		for _, total := range made.Totals {
+			w.books.ended += total.Succeeded + total.Failed + total.Abandoned
+		}
+		w.books.findings = append(w.books.findings, made.Findings...)
+		for _, f := range made.Findings {
+			w.tell("  books: %s: %s", f.Kind, f.Detail)
+		}
+		return nil
+	})
 	if err != nil {
 		w.tell("  books: %v", err)
-		w.books.unread++
-		return
-	}
-	w.books.closed = made.To
-	for _, total := range made.Totals {
-		w.books.ended += total.Succeeded + total.Failed + total.Abandoned
-	}
-	w.books.findings = append(w.books.findings, made.Findings...)
-	for _, f := range made.Findings {
-		w.tell("  books: %s: %s", f.Kind, f.Detail)
 	}
 }
 

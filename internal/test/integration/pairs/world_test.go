@@ -129,7 +129,11 @@ func begin(t testing.TB, data database, now func() time.Time, sleep func(time.Du
 	if len(w.faults) > 0 || !w.orders[0].heard || !w.orders[1].heard {
 		t.Fatalf("bob's orders: %v\n%s", w.faults, w.log)
 	}
-	w.sleep(time.Minute)
+	w.sleep(time.Hour)
+	w.close()
+	if w.books.ended != 2 || len(w.books.findings) > 0 {
+		t.Fatalf("bob's orders: %d have ended, %v", w.books.ended, w.books.findings)
+	}
 	w.again = nil
 	return w
 }
