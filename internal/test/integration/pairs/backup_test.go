@@ -15,6 +15,7 @@ import (
 
 // backup is a dump of the database, with what the game knew then.
 type backup struct {
+	at       time.Time
 	dbs      []content
 	accounts map[string]string
 	trades   []trade
@@ -39,7 +40,8 @@ func (w *world) backUp() {
 }
 
 func (w *world) dump() *backup {
-	b := &backup{accounts: maps.Clone(w.game.accounts), trades: slices.Clone(w.game.trades), place: w.game.place}
+	b := &backup{at: w.now(), accounts: maps.Clone(w.game.accounts), trades: slices.Clone(w.game.trades),
+		place: w.game.place}
 	for _, db := range w.dbs {
 		b.dbs = append(b.dbs, w.dumpOf(db))
 	}
@@ -88,9 +90,15 @@ func (w *world) fill(db *sql.DB, c content) {
 	w.check(tx.Commit())
 }
 
-// restore stops the servers, which ends the calls that are in progress, brings back a backup, and does what
-// docs/restore.md says.
+// restore brings back a backup, and does what docs/restore.md says.
 func (w *world) restore(b *backup) {
+	w.lose(b)
+	w.repair()
+}
+
+// lose stops the servers, which ends the calls that are in progress, and goes on with an older database. Nobody knows
+// what it lacks, until the books do.
+func (w *world) lose(b *backup) {
 	w.taking <- true
 	<-w.taking
 	w.sleep(time.Second)
@@ -108,8 +116,7 @@ func (w *world) restore(b *backup) {
 		w.game.session["alice"] = "" // who logs in with it again is known again
 		w.renames()
 	}
-	w.restored = true
-	w.repair()
+	w.restored, w.versions = true, new(versions) // the replica is made anew
 }
 
 // repair stores again what the logs have. If a player has too little now for what a mint had taken, the game lends

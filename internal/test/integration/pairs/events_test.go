@@ -136,8 +136,10 @@ var events = []event{
 	{"a write fails", func(w *world) { w.store.fails = true }, nil, 0},
 	{"a deadlock", func(w *world) { w.game.aborts = true }, nil, 0},
 	{"a refusal is not stored", func(w *world) { w.store.forgot = true }, nil, 0},
-
 	{"the database is down", func(w *world) { w.store.down = true }, nil, 0},
+	{"a failover loses the last writes", func(w *world) { w.lose(w.backups[len(w.backups)-1]) },
+		func(w *world) bool { return w.backups[len(w.backups)-1].at.After(w.now().Add(-time.Hour)) }, 0},
+	{"the books read a replica that lags", func(w *world) { w.books.lag = 10 * time.Minute }, nil, 0},
 	{"the database is back", func(w *world) { w.store.down = false },
 		func(w *world) bool { return w.store.down }, 92},
 	{"the tables are migrated", (*world).migrates, nil, 0},
@@ -159,7 +161,7 @@ var switches = []string{
 	"the purse has room",
 	"the node is down", "the node lags", "the node cuts its lists", "the node forgets", "the node recovers",
 	"the answer of a COMMIT is lost", "a write fails", "a deadlock", "a refusal is not stored",
-	"the database is down", "the database is back",
+	"the database is down", "the database is back", "the books read a replica that lags",
 	"the clock of the servers is ahead", "the clock of the servers is far ahead", "the clock of the servers is behind",
 }
 

@@ -351,6 +351,9 @@ func (s *store) Update(ctx context.Context, id uuid.UUID, next ramp.Transition) 
 		return ramp.Step{}, errFault
 	}
 	step, err := s.orders.Update(ctx, id, next)
+	if err == nil && step.New {
+		s.w.versions.add(step.Order, s.w.now())
+	}
 	if s.loses && err == nil && step.New {
 		s.loses, s.w.service.excused = false, true
 		return ramp.Step{}, errFault

@@ -167,6 +167,7 @@ func (w *world) heal() {
 	w.game.full, w.game.closed, w.game.capped, w.game.clock = false, false, false, 0
 	w.game.slow, w.game.panics, w.game.aborts, w.game.breaks = false, false, false, false
 	w.store.down, w.store.fails, w.store.loses, w.store.forgot = false, false, false, false
+	w.books.lag = 0
 	clear(w.inside)
 }
 
@@ -190,8 +191,8 @@ func (w *world) balance(wrong func(player string, has, must int64)) {
 	}
 }
 
-// known: 13 hours after all has happened, by the clocks of the servers, who has too much or too little is known to a person: an order of theirs
-// waits, or a result has contradicted one, or the books have a finding.
+// known: 13 hours after all has happened, by the clocks of the servers, who has too much or too little is known to a
+// person: an order of theirs waits, or a result has contradicted one, or the books have a finding.
 func (w *world) known() {
 	waiting := w.waiting()
 	w.balance(func(player string, has, must int64) {

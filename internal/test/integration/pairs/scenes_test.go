@@ -130,7 +130,9 @@ func (s *scene) later(list []placed) bool {
 }
 
 // restores reports whether an event needs backups.
-func (p placed) restores() bool { return strings.Contains(p.name, "backup is restored") }
+func (p placed) restores() bool {
+	return strings.Contains(p.name, "backup is restored") || p.name == "a failover loses the last writes"
+}
 
 // nameOf is how a scene is called, and found again.
 func (s *scene) nameOf(gap time.Duration, list []placed) string {

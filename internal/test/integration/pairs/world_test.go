@@ -54,6 +54,8 @@ type world struct {
 	again   func()    // the last call of the service
 	traded  time.Time // when bob has last traded
 
+	versions *versions
+
 	inside map[string]func() // what happens once within the next call
 	taking chan bool         // one transaction writes at a time; SQLite would wait outside of a bubble's clock
 
@@ -109,7 +111,8 @@ func (l *buffer) String() string              { l.mu.Lock(); defer l.mu.Unlock()
 func begin(t testing.TB, data database, now func() time.Time, sleep func(time.Duration)) *world {
 	w := &world{t: t, now: now, sleep: sleep, gap: 20 * time.Second, data: data, log: &buffer{},
 		inside: map[string]func(){}, taking: make(chan bool, 1), last: map[string]string{},
-		signer: must.Get(ramp.NewKeySigner(strings.Repeat("12", 32)))(t)}
+		versions: new(versions),
+		signer:   must.Get(ramp.NewKeySigner(strings.Repeat("12", 32)))(t)}
 	w.open(nil)
 	w.chain = &chain{now: now, begun: now().Add(-24 * time.Hour)}
 	w.game = game{price: price{mint: 100, burn: 100}, key: "key", projects: []string{"p"},
@@ -197,6 +200,7 @@ func (s *seed) grow(t testing.TB) *world {
 	_, _ = w.log.Write([]byte(s.world.log.String()))
 	w.chain = &chain{now: time.Now, begun: w.chain.begun, txs: slices.Clone(w.chain.txs)}
 	w.inside, w.taking, w.last = map[string]func(){}, make(chan bool, 1), map[string]string{}
+	w.versions = new(versions)
 	w.open(s.content)
 	w.game.accounts, w.game.session = maps.Clone(w.game.accounts), map[string]string{}
 	w.books.sold = slices.Clone(w.books.sold)
