@@ -1,6 +1,7 @@
 package pairs
 
 import (
+	"database/sql"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -168,10 +169,14 @@ var switches = []string{
 // core are the events of which every pair is played before each change lands.
 var core = []string{
 	"repeats its last call", "loses an answer", "never sends a result",
-	"alice mints again, and it fails", "the price goes up", "a KYC ends", "a deployment",
+	"alice mints again, and it fails", "alice mints again with what failed", "alice mints again, and it is pruned",
+	"alice sends again what failed", "alice moves to another database", "alice is erased",
+	"the price goes up", "a KYC ends", "a deployment",
 	"a person obeys after 14 hours", "a person obeys, and the service is silent",
-	"a person abandons after 14 hours", "a month is closed", "the first backup is restored",
-	"the first backup is restored, and the service sends all again", "the chain has stood still",
+	"a person takes the hash of her other order", "a person takes the hash that failed",
+	"a person abandons", "a person abandons after 14 hours", "a month is closed",
+	"the first backup is restored", "the first backup is restored, and the service sends all again",
+	"a failover loses the last writes", "the chain has stood still",
 	"the answer of a COMMIT is lost", "a write fails",
 }
 
@@ -256,6 +261,7 @@ func (w *world) isErased() {
 // movesKey: the servers sign with another key, as docs/operations.md says. The service knows both.
 func (w *world) movesKey() {
 	w.signer = must.Get(ramp.NewKeySigner(strings.Repeat("34", 32)))(w.t)
+	w.service.validators = append(w.service.validators, w.signer.Address())
 	w.deploy()
 }
 
@@ -335,12 +341,18 @@ func (w *world) migrates() {
 		return
 	}
 	w.migrated = true
+	for _, db := range w.dbs {
+		w.migrate(db)
+	}
+}
+
+func (w *world) migrate(db *sql.DB) {
 	files, err := filepath.Glob("../../../../testdata/next/" + string(w.data.dialect) + "-*.sql")
 	w.check(err)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		w.check(err)
-		w.exec(string(text))
+		w.execOn(db, string(text))
 	}
 }
 

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/google/uuid"
 
 	ramp "github.com/token-ramp/ramp-go"
@@ -43,6 +45,8 @@ type order struct {
 	erased      bool   // likewise
 }
 
+var userSig = "0x" + strings.Repeat("ab", 65)
+
 var wallets = map[string]common.Address{
 	"alice": common.HexToAddress("0xa11ce"),
 	"bob":   common.HexToAddress("0xb0b"),
@@ -50,14 +54,15 @@ var wallets = map[string]common.Address{
 
 // service is what the service does next.
 type service struct {
-	key     string // with which it signs
-	deaf    bool   // the next answer is lost
-	out     bool   // it sends no results
-	copies  string // how the result has the logs: in the order of the chain, reversed or early (none yet)
-	form    string // the Content-Type, if it is another one
-	server  int    // the one that it reaches
-	busy    bool   // it makes two calls at once
-	excused bool   // a fault of the world is why the last call failed, or one of these two
+	key        string           // with which it signs
+	validators []common.Address // of the keys that are registered in its console
+	deaf       bool             // the next answer is lost
+	out        bool             // it sends no results
+	copies     string           // how the result has the logs: in the order of the chain, reversed or early (none yet)
+	form       string           // the Content-Type, if it is another one
+	server     int              // the one that it reaches
+	busy       bool             // it makes two calls at once
+	excused    bool             // a fault of the world is why the last call failed, or one of these two
 }
 
 // page opens a page at the price of now.
@@ -121,9 +126,8 @@ func (w *world) repeatValidate(o *order) {
 	o.asked++
 	excuse, rule, offered := w.excuse(o), w.rule(o), w.offers(w.here())
 	body := fmt.Appendf(nil,
-		`{"user_sig":"0x%s","user_address":"%s","project_id":"%s","digest":"0x%s","uuid":"%s","intent":%s}`,
-		strings.Repeat("ab", 65), o.wallet.Hex(), o.project,
-		strings.Repeat("cd", 16)+strings.ReplaceAll(o.id.String(), "-", ""), o.id, o.intent)
+		`{"user_sig":"%s","user_address":"%s","project_id":"%s","digest":"%s","uuid":"%s","intent":%s}`,
+		userSig, o.wallet.Hex(), o.project, o.digest(), o.id, o.intent)
 	r, heard := w.call(http.MethodPost, "/api/validate", o.session, w.service.key, body)
 	if signed := r.Status == 200 && r.Err == nil; !signed {
 		if excuse == "" && w.excuse(o) == "" && !w.service.excused {
@@ -135,10 +139,34 @@ func (w *world) repeatValidate(o *order) {
 		w.fault("allowed", o.player, o.value(), "although %s", rule)
 	}
 	w.paid(o, offered)
+	if by := signedBy(o, r.Body); !slices.Contains(w.service.validators, by) {
+		w.fault("not signed", o.player, o.value(), "by %s: %s", by, r.Body)
+	}
 	if heard {
 		o.signed = true
 	}
 }
+
+// signedBy returns the address whose key has signed the digest of an order for the player's own signature, or none.
+func signedBy(o *order, answer []byte) (by common.Address) {
+	var a struct {
+		Data struct {
+			UserSig      string
+			ValidatorSig hexutil.Bytes
+		}
+	}
+	if json.Unmarshal(answer, &a) != nil || a.Data.UserSig != userSig || len(a.Data.ValidatorSig) != 65 {
+		return common.Address{}
+	}
+	sig := slices.Clone(a.Data.ValidatorSig)
+	sig[64] -= 27 // the form of Ethereum
+	if key, err := crypto.SigToPub(o.digest().Bytes(), sig); err == nil {
+		by = crypto.PubkeyToAddress(*key)
+	}
+	return by
+}
+
+func (o *order) digest() common.Hash { return crypto.Keccak256Hash(o.id[:]) }
 
 // mined puts what was signed on the chain, within a minute if it lives.
 func (w *world) mined(o *order) {

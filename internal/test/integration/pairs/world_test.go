@@ -117,7 +117,7 @@ func begin(t testing.TB, data database, now func() time.Time, sleep func(time.Du
 	w.chain = &chain{now: now, begun: now().Add(-24 * time.Hour)}
 	w.game = game{price: price{mint: 100, burn: 100}, key: "key", projects: []string{"p"},
 		accounts: map[string]string{}, session: map[string]string{}}
-	w.service = service{key: "key"}
+	w.service = service{key: "key", validators: []common.Address{w.signer.Address()}}
 	w.books.begun, w.books.closed = w.chain.begun, w.chain.begun
 	w.books.sold = rampbooks.Always(w.product())
 	w.store = newStore(w)
@@ -173,6 +173,9 @@ func plant(t testing.TB, data database) *seed {
 func (w *world) open(with content) {
 	db, closes := w.data.open(w.t, len(w.dbs))
 	w.dbs, w.closes = append(w.dbs, db), append(w.closes, closes)
+	if w.migrated {
+		w.migrate(db)
+	}
 	w.fill(db, with)
 }
 
