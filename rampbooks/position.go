@@ -109,15 +109,16 @@ func readPosition(ctx context.Context, p PositionStore) (last booksEnd, err erro
 	}
 }
 
-// booksEnd is where the last books ended, the order in them that ended last, those that ended in their last
-// hour, what they have found for orders that wait, and what they were about. What a person has written may
+// booksEnd is where the last books ended, the order in them that ended last, and when, those that ended in their
+// last hour, what they have found for orders that wait, and what they were about. What a person has written may
 // have only To.
 type booksEnd struct {
-	To      time.Time
-	Newest  uuid.UUID `json:",omitzero"`
-	Ended   []uuid.UUID
-	Waiting waitingTransactions `json:",omitempty"`
-	About   *About              `json:",omitempty"`
+	To          time.Time
+	Newest      uuid.UUID `json:",omitzero"`
+	NewestEnded time.Time `json:",omitzero"`
+	Ended       []uuid.UUID
+	Waiting     waitingTransactions `json:",omitempty"`
+	About       *About              `json:",omitempty"`
 }
 
 // ended returns the orders that ended in the last hour, or nil if the file does not say.

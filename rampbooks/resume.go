@@ -43,7 +43,7 @@ func (r *Reconciler) reconcileSince(
 		return nil, nil, err
 	}
 	if restored {
-		newest, err := r.newest(ctx, last.To, longestSearch)
+		newest, err := r.newest(ctx, last.To)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -57,9 +57,12 @@ func (r *Reconciler) reconcileSince(
 	return r.reconcile(ctx, s)
 }
 
+// mayBeDeleted is the age from which on an order that has ended may be deleted.
+const mayBeDeleted = 7 * 24 * time.Hour
+
 // restored reports whether the store lacks the newest order of the last books, or its end.
 func (r *Reconciler) restored(ctx context.Context, last booksEnd) (bool, error) {
-	if last.Newest == uuid.Nil {
+	if last.Newest == uuid.Nil || r.config.Now().Sub(last.NewestEnded) >= mayBeDeleted {
 		return false, nil
 	}
 	order, err := r.order(ctx, last.Newest)
@@ -72,17 +75,13 @@ func (r *Reconciler) restored(ctx context.Context, last booksEnd) (bool, error) 
 	return err == nil && order.State == ramp.OrderAccepted, err
 }
 
-const (
-	longestSearch = 90 * 24 * time.Hour // how far back the newest order of a restored store is searched
-	surelyKept    = 6 * 24 * time.Hour  // what ended a week ago may be deleted before the next books
-)
+// longestSearch is how far back the newest order of a store is searched.
+const longestSearch = 90 * 24 * time.Hour
 
-// newest returns the order that ended last before a time, and not longer before it than within, or an empty one.
-func (r *Reconciler) newest(
-	ctx context.Context, before time.Time, within time.Duration,
-) (newest ramp.Order, err error) {
-	for _, back := range []time.Duration{time.Hour, 24 * time.Hour, surelyKept, longestSearch / 3, longestSearch} {
-		if newest.UUID != uuid.Nil || back > within {
+// newest returns the order that ended last before a time, or an empty one.
+func (r *Reconciler) newest(ctx context.Context, before time.Time) (newest ramp.Order, err error) {
+	for _, back := range []time.Duration{time.Hour, 24 * time.Hour, longestSearch / 3, longestSearch} {
+		if newest.UUID != uuid.Nil {
 			break
 		}
 		all := r.scope.Pages(func(page ramp.OrderPage) ([]ramp.Order, error) {
@@ -110,11 +109,12 @@ func (r *Reconciler) keepPosition(ctx context.Context, p PositionStore, books *R
 	if p == nil || err != nil || !last.IsZero() && (books.To.Before(last) || books.From.After(last)) {
 		return err // what is between, no books are about
 	}
-	newest, err := r.newest(ctx, books.To, surelyKept)
+	newest, err := r.newest(ctx, books.To)
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(booksEnd{books.To, newest.UUID, books.newest, books.waiting, &books.About})
+	text, err := json.Marshal(booksEnd{To: books.To, Newest: newest.UUID, NewestEnded: newest.FinishedAt,
+		Ended: books.newest, Waiting: books.waiting, About: &books.About})
 	if err != nil {
 		return err
 	}
