@@ -157,7 +157,7 @@ type Config struct {
 	//   - an order was rejected, or has not ended, and the game did not say what its player owned then; a
 	//     session that the game has never accepted owns nothing
 	//   - failures of [Service.FailInitialize], [Service.FailRPC] or [Service.FailAssets] are left, because
-	//     nothing has met them
+	//     nothing has met them, or a setting of [Service.SetNode] has changed nothing
 	Incomplete bool
 
 	// Settle is how long, in real time, an effect may lag behind the answer before

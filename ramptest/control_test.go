@@ -340,6 +340,10 @@ func TestControlSaysWhatIsWrong(t *testing.T) {
 		{"POST", "/control/advance", `{"by":"2000000h"}`, 400, "by must be"},
 		{"POST", "/control/orders/" + id + "/send", `{}`, 404, "not_found"},
 		{"POST", "/control/failures", `{"initialize":["bad luck"]}`, 400, "initialize has an unknown failure"},
+		{"POST", "/control/node", `{"network":"moon","stands":true}`, 400, "network must be one of [mainnet testnet]"},
+		{"POST", "/control/node", `{"network":"testnet","behind":-1}`, 400, "behind and max_logs must not be negative"},
+		{"POST", "/control/node", `{"network":"testnet","forgets":"-1s"}`, 400, "forgets must be a time such as"},
+		{"POST", "/control/node", `{"network":"testnet","stands":1}`, 400, "cannot be read"},
 		{"POST", "/control/failures", `{"rpc":[100]}`, 400, "rpc has a number that is neither"},
 		{"GET", "/control/what", ``, 404, "there is no path /control/what"},
 	} {

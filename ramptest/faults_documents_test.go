@@ -43,7 +43,7 @@ func TestTheFaultsOfTheDocumentsAreRead(t *testing.T) {
 	}
 	assert.Len(t, ramptest.FaultForms(), found)
 	// Each failure of a call between server and service, too.
-	for _, method := range []string{"FailInitialize", "FailRPC", "FailAssets"} {
+	for _, method := range []string{"FailInitialize", "FailRPC", "FailAssets", "SetNode"} {
 		assert.Contains(t, testing, "| `"+method+"(", "docs/testing.md")
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/control"
+	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
 	"github.com/token-ramp/ramp-go/ramptest/internal/emulator"
 	"github.com/token-ramp/ramp-go/ramptest/internal/order"
 	"github.com/token-ramp/ramp-go/ramptest/internal/text"
@@ -200,6 +201,36 @@ func (s *Service) FailInitialize(failures ...InitializeFailure) {
 // negative, and 3 is a reverted contract call. Any other code is an HTTP status, [RPCNoAnswer] or
 // [RPCCutOff]; 429 has a Retry-After of 1 second. 0 lets a request succeed.
 func (s *Service) FailRPC(codes ...int) { s.service.Node.Failing.Add(codes) }
+
+// NodeState is what is wrong with a chain, or with the node that shows it, see [Service.SetNode]. The zero
+// value is a chain that makes blocks, and a node that shows all of them. Balances, and what contracts say,
+// are always those of now.
+type NodeState struct {
+	// Stands lets the chain make no block. The transactions of orders stay pending, and no result comes that
+	// needs another block. When the chain goes on, it makes a block at once, and [Service.Advance] puts what
+	// is pending into it.
+	Stands bool
+
+	// Behind is how many blocks the node's newest one is older than the chain's. Later blocks, with their
+	// transactions, receipts and logs, are unknown to the node.
+	Behind uint64
+
+	// MaxLogs is how many logs eth_getLogs returns at most, the oldest ones. It does not say that there are
+	// more. 0 is all.
+	MaxLogs int
+
+	// Forgets is how old the history is that the node has: it knows no transaction, no receipt and no log
+	// of older blocks, and does not say so. 0 is all.
+	Forgets time.Duration
+}
+
+// SetNode sets what is wrong with the chain of a network, or with its node, until it is set again. The books
+// and verdicts of the service read the chain as it is, whatever its node shows. For requests that fail, see
+// [Service.FailRPC]. [Start] fails the test if a setting changed nothing, see [Config.Incomplete]. A service
+// that continues from a state file begins without it.
+func (s *Service) SetNode(network ramp.Network, n NodeState) {
+	s.service.Node.Set(network, chain.Node(n))
+}
 
 // FailAssets makes the next assets calls fail, one for each failure, in this order, as a network
 // may: the game has answered, and the service learns nothing. It is not a failure of the game.

@@ -44,6 +44,23 @@ func TestWhatWasNotSeenFailsTheTest(t *testing.T) {
 		}, "1 failures of service.FailAssets had no effect"},
 		{"a node that nobody asks, and that is meant", spare, func(_ *testing.T, p *played) { p.service.FailRPC(503) },
 			""},
+		{"a chain that misses no block", none, func(_ *testing.T, p *played) {
+			p.service.SetNode(ramp.Testnet, ramptest.NodeState{Stands: true})
+			p.service.SetNode(ramp.Testnet, ramptest.NodeState{})
+		}, `service.SetNode("testnet") had no effect, because Stands: the chain missed no block`},
+		{"a chain that misses a block", none, func(_ *testing.T, p *played) {
+			p.service.SetNode(ramp.Testnet, ramptest.NodeState{Stands: true})
+			p.service.Advance(time.Second)
+		}, ""},
+		{"a node that is behind, and that nobody asks", none, func(_ *testing.T, p *played) {
+			p.service.SetNode(ramp.Testnet, ramptest.NodeState{Behind: 1})
+		}, `service.SetNode("testnet") had no effect, because Behind: nobody asked the node about a newer block`},
+		{"the node of no network", none, func(_ *testing.T, p *played) {
+			p.service.SetNode("test", ramptest.NodeState{Behind: 1})
+		}, `service.SetNode("test") had no effect, because the service has no such network`},
+		{"a node that nobody asks about, and that is meant", spare, func(_ *testing.T, p *played) {
+			p.service.SetNode(ramp.Testnet, ramptest.NodeState{Behind: 1, MaxLogs: 1, Forgets: 1})
+		}, ""},
 		{"a node that is asked", none, func(t *testing.T, p *played) {
 			p.service.FailRPC(-32603)
 			_, err := nodeOf(t, p.service).BlockNumber(t.Context())

@@ -128,6 +128,11 @@ func (c *Client) Fail(ctx context.Context, r FailRequest) (Done, error) {
 	return call[Done](ctx, c, "POST /control/failures", r)
 }
 
+// SetNode sets what is wrong with a chain and its node, until it is set again.
+func (c *Client) SetNode(ctx context.Context, r NodeRequest) (Done, error) {
+	return call[Done](ctx, c, "POST /control/node", r)
+}
+
 // Events returns a page of the events.
 func (c *Client) Events(ctx context.Context, q EventsQuery) (EventList, error) {
 	return call[EventList](ctx, c, "GET /control/events", q)

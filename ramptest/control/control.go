@@ -205,6 +205,17 @@ type FailRequest struct {
 	Assets []string `json:"assets,omitempty"` // such as "lost answer"
 }
 
+// NodeRequest is the body of POST /control/node. It says what is wrong with the chain of a network, and with
+// the node that shows it, until it is set again: a field that is absent is not wrong. See NodeState of
+// package ramptest.
+type NodeRequest struct {
+	Network ramp.Network `json:"network"`
+	Stands  bool         `json:"stands,omitzero"`   // the chain makes no block
+	Behind  int          `json:"behind,omitzero"`   // how many blocks the node's newest one is older
+	MaxLogs int          `json:"max_logs,omitzero"` // how many logs a list has at most; 0 is all
+	Forgets string       `json:"forgets,omitempty"` // what is older is unknown, such as "1h"
+}
+
 // Checked is the answer of GET /control/check. If it has Problems, a test must fail.
 type Checked struct {
 	// Problems are what the game lost or moved twice, orders that need attention, what it gives to

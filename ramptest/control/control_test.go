@@ -63,6 +63,10 @@ func (e *emulator) Fail(_ context.Context, r control.FailRequest) (control.Done,
 	return answered[control.Done](e, r)
 }
 
+func (e *emulator) SetNode(_ context.Context, r control.NodeRequest) (control.Done, error) {
+	return answered[control.Done](e, r)
+}
+
 func (e *emulator) Events(_ context.Context, q control.EventsQuery) (control.EventList, error) {
 	return answered[control.EventList](e, q)
 }
@@ -136,6 +140,9 @@ func TestAClientIsTheEmulator(t *testing.T) {
 			control.Advanced{Now: order.Placed, Deliveries: []control.Delivery{{UUID: order.UUID, Status: 200}}}),
 		"fail": with(api.Emulator.Fail,
 			control.FailRequest{Initialize: []string{"invalid mac"}, RPC: []int{429, -32005}}, control.Done{}),
+		"node": with(api.Emulator.SetNode,
+			control.NodeRequest{Network: ramp.Testnet, Stands: true, Behind: 5, MaxLogs: 1, Forgets: "1h"},
+			control.Done{}),
 		"events": with(api.Emulator.Events,
 			control.EventsQuery{After: 10_000_000, UUID: id, Routine: true, Limit: 3, Wait: "1s"},
 			control.EventList{Events: []control.Event{{Number: 12, Kind: control.KindChain, Outcome: "<a>"}}}),

@@ -112,7 +112,7 @@ func (s *visit) endForm(o *control.OrderReport) {
 	switch code, err := codeOf(s.service.Mine(o.UUID, s.r.PostFormValue("outcome"))); code {
 	case "":
 		s.toOrder(o.UUID)
-	case control.CodePlaced:
+	case control.CodePlaced, control.CodePending:
 		s.orderView(o, http.StatusConflict, &problem{Said: say(err)})
 	default:
 		s.failure(http.StatusBadRequest, say(err), link{"/orders/" + o.UUID.String(), "To the order"})

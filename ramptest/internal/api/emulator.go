@@ -20,6 +20,7 @@ type Emulator interface {
 	Send(ctx context.Context, id string, r control.SendRequest) (control.Sent, error)
 	Advance(ctx context.Context, r control.AdvanceRequest) (control.Advanced, error)
 	Fail(ctx context.Context, r control.FailRequest) (control.Done, error)
+	SetNode(ctx context.Context, r control.NodeRequest) (control.Done, error)
 	Events(ctx context.Context, q control.EventsQuery) (control.EventList, error)
 	Check(ctx context.Context) (control.Checked, error)
 	Reset(ctx context.Context, r control.ResetRequest) (control.Done, error)

@@ -45,6 +45,7 @@ func Handler(e Emulator, allow func(*http.Request) *control.Error, maxBody int64
 		"/control/orders/{uuid}/send": {"POST": body(send)},
 		"/control/advance":            {"POST": post(e.Advance)},
 		"/control/failures":           {"POST": post(e.Fail)},
+		"/control/node":               {"POST": post(e.SetNode)},
 		"/control/reset":              {"POST": post(e.Reset)},
 		"/control/events":             {"GET": events(e)},
 	} {

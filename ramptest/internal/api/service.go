@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/control"
+	"github.com/token-ramp/ramp-go/ramptest/internal/chain"
 	"github.com/token-ramp/ramp-go/ramptest/internal/emulator"
 	"github.com/token-ramp/ramp-go/ramptest/internal/fault"
 	"github.com/token-ramp/ramp-go/ramptest/internal/game"
@@ -385,6 +387,23 @@ func (s *Service) Fail(_ context.Context, asked control.FailRequest) (done contr
 	s.service.Console.Failing.Add(initialize)
 	s.service.Node.Failing.Add(asked.RPC)
 	s.service.Game.Failing.Add(assets)
+	return done, nil
+}
+
+func (s *Service) SetNode(_ context.Context, asked control.NodeRequest) (done control.Done, err error) {
+	if s.config.Networks[asked.Network] == 0 {
+		return done, report.Invalid("network must be one of %v", slices.Sorted(maps.Keys(s.config.Networks)))
+	}
+	if asked.Behind < 0 || asked.MaxLogs < 0 {
+		return done, report.Invalid("behind and max_logs must not be negative")
+	}
+	node := chain.Node{Stands: asked.Stands, Behind: uint64(asked.Behind), MaxLogs: asked.MaxLogs}
+	if asked.Forgets != "" {
+		if node.Forgets, err = fault.ParseDuration(asked.Forgets); err != nil {
+			return done, report.Invalid("forgets must be a time such as 90s, 15m or 12h, and at most 10 years")
+		}
+	}
+	s.service.Node.Set(asked.Network, node)
 	return done, nil
 }
 

@@ -48,6 +48,7 @@ type Chain struct {
 
 	mu locks.Mutex
 	blocks
+	view
 }
 
 // blocks are all that has happened on a chain.
@@ -115,7 +116,7 @@ type Transaction struct {
 
 // New returns a chain whose block 0 is mined now.
 func New(config Config) *Chain {
-	return &Chain{Config: config, mu: locks.At(locks.Chain), blocks: newBlocks(config.Now())}
+	return &Chain{Config: config, mu: locks.At(locks.Chain), blocks: newBlocks(config.Now()), view: newView()}
 }
 
 // SetNonFungible makes a contract one of non-fungible tokens (ERC-721): it counts them, and
@@ -130,7 +131,7 @@ func (c *Chain) SetNonFungible(token common.Address) {
 func (c *Chain) Reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.blocks = newBlocks(c.Now())
+	c.blocks, c.view = newBlocks(c.Now()), newView()
 }
 
 // Units converts an amount of the chain's tokens to their smallest units, rounded down.
@@ -138,8 +139,11 @@ func (c *Chain) Units(a ramp.Amount) *big.Int { return Units(a, c.Decimals) }
 
 // height returns the number of the newest block.
 func (c *Chain) height() uint64 {
-	last := c.spans[len(c.spans)-1]
-	return last.First + uint64(c.Now().Sub(last.At)/c.BlockTime)
+	last, now := c.spans[len(c.spans)-1], c.Now()
+	if c.node.Stands {
+		now = c.stopped
+	}
+	return last.First + uint64(now.Sub(last.At)/c.BlockTime)
 }
 
 // time returns when a block was mined.
@@ -210,12 +214,12 @@ func (c *Chain) NextBlock() time.Time {
 
 // Mine puts a transaction into the newest block if that was mined at this moment, and
 // otherwise into a new block. mined is false if the transaction was already in a
-// block. A failed transaction moves nothing. A transaction that spends more than the
-// sender has fails, whatever fail is.
+// block, or if the chain stands still. A failed transaction moves nothing. A transaction
+// that spends more than the sender has fails, whatever fail is.
 func (c *Chain) Mine(t *Transaction, fails bool) (block uint64, mined bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if t.Mined {
+	if t.Mined || c.node.Stands {
 		return t.Block, false
 	}
 	n := c.height()
@@ -364,6 +368,7 @@ func (c *Chain) Reorganize(t *Transaction) {
 	c.forks = append(c.forks, from)
 	last := height + 1
 	c.spans = append(c.spans, Span{last, c.Now()})
+	c.stopped = c.Now() // a chain that stands still stands there
 	var moved []*Transaction
 	for n := from; n <= height; n++ {
 		moved = append(moved, c.filled[n]...)
@@ -380,6 +385,13 @@ func (c *Chain) ConfirmedAt(t *Transaction, confirmations int) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.time(t.Block + uint64(confirmations) - 1)
+}
+
+// Confirmed reports whether a transaction has a number of confirmations.
+func (c *Chain) Confirmed(t *Transaction, confirmations int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return t.Mined && c.height() >= t.Block+uint64(confirmations)-1
 }
 
 // Receipt returns the receipt of a transaction in the form of the result webhook

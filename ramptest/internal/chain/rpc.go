@@ -188,7 +188,7 @@ func (c *Chain) method(name string, p *params) (any, error) {
 	case "eth_chainId":
 		return hexutil.Uint64(c.ID), nil
 	case "eth_blockNumber":
-		return hexutil.Uint64(c.height()), nil
+		return hexutil.Uint64(c.head()), nil
 	case "eth_getBalance":
 		owner, _, err := c.ownerNow(p)
 		return (*hexutil.Big)(c.balance(owner)), err
@@ -205,7 +205,7 @@ func (c *Chain) method(name string, p *params) (any, error) {
 		p.read(0, &hash)
 		t := c.known[hash]
 		switch {
-		case t == nil, name == "eth_getTransactionReceipt" && !t.Mined:
+		case t == nil, name == "eth_getTransactionReceipt" && !t.Mined, t.Mined && !c.shows(t.Block):
 			return nil, nil
 		case name == "eth_getTransactionReceipt":
 			return c.receiptJSON(t), nil
@@ -231,16 +231,15 @@ func (c *Chain) method(name string, p *params) (any, error) {
 }
 
 // blockNumber parses a block tag. found is false for a block that does not exist yet.
-func (c *Chain) blockNumber(tag string) (number uint64, found bool, err error) {
-	height := c.height()
-	behind := func(n uint64) uint64 { return height - min(n, height) }
+func blockNumber(tag string, height uint64) (number uint64, found bool, err error) {
+	below := func(n uint64) uint64 { return height - min(n, height) }
 	switch tag {
 	case "", "latest", "pending":
 		return height, true, nil
 	case "safe":
-		return behind(32), true, nil
+		return below(32), true, nil
 	case "finalized":
-		return behind(64), true, nil
+		return below(64), true, nil
 	case "earliest":
 		return 0, true, nil
 	}
@@ -261,8 +260,8 @@ func (c *Chain) ownerNow(p *params) (owner common.Address, tag string, err error
 
 func (c *Chain) onlyNow(p *params) (tag string, err error) {
 	p.read(1, &tag)
-	n, _, err := c.blockNumber(tag)
-	if err == nil && (strings.HasPrefix(tag, "0x") && n != c.height() || tag == "earliest") {
+	n, _, err := blockNumber(tag, c.newest())
+	if err == nil && (strings.HasPrefix(tag, "0x") && n != c.newest() || tag == "earliest") {
 		err = errors.New("the state of another block than the latest is not kept")
 	}
 	return tag, err
@@ -277,9 +276,10 @@ func (c *Chain) blockMethod(name string, p *params) (any, error) {
 	if name == "eth_getBlockByHash" {
 		p.read(0, &hash)
 		n, found = c.number(hash)
+		found = found && n <= c.head()
 	} else {
 		p.read(0, &tag)
-		n, found, err = c.blockNumber(tag)
+		n, found, err = blockNumber(tag, c.head())
 	}
 	p.read(1, &full)
 	if err != nil || !found {
@@ -369,12 +369,12 @@ func (c *Chain) getLogs(p *params) (any, error) {
 		Topics    []oneOrMany[common.Hash]  `json:"topics"`
 	}
 	p.read(0, &filter)
-	first, _, err := c.blockNumber(filter.FromBlock)
-	last, _, failed := c.blockNumber(filter.ToBlock)
+	first, _, err := blockNumber(filter.FromBlock, c.head())
+	last, _, failed := blockNumber(filter.ToBlock, c.head())
 	switch hash := filter.BlockHash; {
 	case hash != nil:
 		n, found := c.number(*hash)
-		if !found {
+		if !found || n > c.newest() {
 			return nil, errors.New("unknown block")
 		}
 		first, last = n, n
@@ -385,7 +385,7 @@ func (c *Chain) getLogs(p *params) (any, error) {
 	}
 	found := []ramp.Log{}
 	for _, n := range slices.Sorted(maps.Keys(c.filled)) {
-		if n < first || n > last {
+		if n < first || n > last || !c.shows(n) {
 			continue
 		}
 		for _, t := range c.filled[n] {
@@ -397,6 +397,10 @@ func (c *Chain) getLogs(p *params) (any, error) {
 				found = append(found, log)
 			}
 		}
+	}
+	if most := c.node.MaxLogs; most > 0 && len(found) > most {
+		delete(c.idle, MaxLogs)
+		found = found[:most]
 	}
 	return found, nil
 }

@@ -28,7 +28,8 @@ func (s *Service) Shortfalls() string {
 	return text.Lines(s.Orders.missed(), s.Orders.unseen().lines(s.Orders), s.spare(), s.notClosed())
 }
 
-// spare lists the scripted failures of calls that nobody has made.
+// spare lists the scripted failures of calls that nobody has made, and settings of the nodes that changed
+// nothing.
 func (s *Service) spare() string {
 	if s.config.Incomplete {
 		return ""
@@ -46,7 +47,7 @@ func (s *Service) spare() string {
 				"no such call came%s", left.count, left.name, incomplete))
 		}
 	}
-	return strings.Join(lines, "\n")
+	return strings.Join(append(lines, s.Node.idle()...), "\n")
 }
 
 // notClosed says why the closed books of a unit test could not see everything, or "".

@@ -38,8 +38,10 @@ func (s *Orders) Progress(o *order.Order) Progress {
 	case len(jobs) == 0:
 		p.Due = p.Next // the answer has arrived, but the retry is not on the agenda yet
 		p.Done = p.Due.IsZero()
-	case !busy:
+	case !busy && s.can(&jobs[0]):
 		p.Due = jobs[0].Due
+	default:
+		p.Done = !busy // until the chain goes on
 	}
 	return p
 }
@@ -108,7 +110,7 @@ func knows(a *audit.Account, mode Mode) verdict.Why {
 
 // chainOf returns what the chain knows about the transaction of an order.
 func (s *Orders) chainOf(o *order.Order) verdict.Chain {
-	c := verdict.Chain{Stays: o.Script.Pending, Less: o.BurnsLess()}
+	c := verdict.Chain{Stays: o.Script.Pending, Stands: s.waits(o), Less: o.BurnsLess()}
 	switch outcome, mined := s.Chains.Outcome(o); {
 	case !mined:
 		c.Block = s.Chains[o.Network].NextBlock()

@@ -113,6 +113,12 @@ func (s *Orders) without(o *order.Order) (names []string) {
 	return names
 }
 
+// waits reports whether what is next for an order cannot be done, because its chain stands still.
+func (s *Orders) waits(o *order.Order) bool {
+	jobs, _ := s.jobs.Of(o)
+	return len(jobs) > 0 && !s.can(&jobs[0])
+}
+
 // whyMissed says why a fault of an order had no effect, and what would let it have one.
 func (s *Orders) whyMissed(o *order.Order) string {
 	_, mined := s.Chains.Outcome(o)
@@ -123,6 +129,9 @@ func (s *Orders) whyMissed(o *order.Order) string {
 	switch {
 	case !mined && o.Script.Pending:
 		return "its transaction stays pending until service.Deliver ends it"
+	case !told && s.waits(o):
+		return fmt.Sprintf("its chain stands still: call service.SetNode(%q, ramptest.NodeState{}), and then "+
+			"service.Advance", string(o.Network))
 	case !mined:
 		return "its transaction is in no block: call service.Advance(time.Minute)"
 	case told && !scripted:

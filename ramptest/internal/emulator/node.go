@@ -1,8 +1,12 @@
 package emulator
 
 import (
+	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
+	"sync"
 
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/control"
@@ -20,7 +24,41 @@ const (
 type Node struct {
 	shared
 	chains  map[ramp.Network]*chain.Chain
+	wake    func()             // is called when a chain may go on
+	unknown sync.Map           // networks that the service does not have, and for which Set was called
 	Failing failures.List[int] // codes
+}
+
+// Set sets what is wrong with a chain, or with the node that shows it, until it is set again.
+func (s *Node) Set(network ramp.Network, n chain.Node) {
+	c := s.chains[network]
+	if c == nil {
+		s.unknown.Store(network, true)
+		return
+	}
+	c.SetNode(n)
+	s.wake()
+	s.changes.note()
+}
+
+// idle says which settings of [Node.Set] had no effect, one a line.
+func (s *Node) idle() (lines []string) {
+	const call = "ramptest: service.SetNode(%q) had no effect, because %s%s"
+	for network := range s.unknown.Range {
+		lines = append(lines, fmt.Sprintf(call, network, "the service has no such network", incomplete))
+	}
+	for _, network := range slices.Sorted(maps.Keys(s.chains)) {
+		for _, setting := range s.chains[network].Idle() {
+			why := map[string]string{
+				chain.Stands:  "the chain missed no block: call service.Advance",
+				chain.Behind:  "nobody asked the node about a newer block",
+				chain.MaxLogs: "the node listed no more logs than that",
+				chain.Forgets: "nobody asked the node about an older block",
+			}[setting]
+			lines = append(lines, fmt.Sprintf(call, network, setting+": "+why, incomplete))
+		}
+	}
+	return lines
 }
 
 // ServeHTTP answers a request to a chain, or a batch of them.

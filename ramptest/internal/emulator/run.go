@@ -35,14 +35,26 @@ func (s *Orders) Advance(d time.Duration) []delivery.Delivery {
 		switch j.Task {
 		case order.MineForeign:
 			block, _ := s.Chains[j.Network].Mine(j.Tx, j.Tx.RunsCode())
+			if _, mined := s.Chains[j.Network].Outcome(j.Tx); !mined { // the chain has stopped meanwhile
+				s.jobs.Plan(j)
+				break
+			}
 			mined := control.Event{
 				Network: j.Network, TxHash: j.Tx.Hash, Block: block, Status: control.TxMined}
 			s.recordChain(uuid.Nil, mined, "transaction %s in block %d", j.Tx.Hash, block)
 		case order.MineOrder:
 			s.mine(j.Order, outcomeOf(j.Order))
-			s.planFirst(j.Order)
+			if _, mined := s.Chains.Outcome(j.Order); mined {
+				s.planFirst(j.Order)
+			} else { // the chain has stopped meanwhile
+				s.jobs.Plan(j)
+			}
 		case order.DeliverResult:
-			sent = append(sent, s.deliveries.Deliver(s.Life.Alive, j.Order)...)
+			if s.isDue(j.Order) {
+				sent = append(sent, s.deliveries.Deliver(s.Life.Alive, j.Order)...)
+			} else { // the chain stood still, or has replaced the block
+				s.planFirst(j.Order)
+			}
 		}
 		s.jobs.Finished()
 		if s.changes.note(); j.Order != nil {
@@ -59,6 +71,24 @@ func (s *Orders) Advance(d time.Duration) []delivery.Delivery {
 	}
 	s.changes.note()
 	return sent
+}
+
+// can reports whether a job can run if it is due. What needs another block cannot while the chain stands
+// still.
+func (s *Orders) can(j *order.Job) bool {
+	switch j.Task {
+	case order.MineForeign:
+		return !s.Chains[j.Network].Stands()
+	case order.MineOrder:
+		return !s.Chains[j.Order.Network].Stands()
+	default:
+		return s.isDue(j.Order) || !s.Chains[j.Order.Network].Stands()
+	}
+}
+
+// isDue reports whether the transaction of an order has the confirmations that its result needs.
+func (s *Orders) isDue(o *order.Order) bool {
+	return o.Delivery.Begun() || s.Chains[o.Network].Confirmed(o.Tx, s.config.Confirmations)
 }
 
 // outcomeOf returns the outcome that the faults of an order give its transaction.
@@ -98,14 +128,20 @@ var ErrPending = errors.New("ramptest: the transaction is in no block yet: call 
 // sponsored is the type of a transaction for which the service pays.
 const sponsored = 0x7
 
+// errStands is [ErrPending] of an order whose chain makes no block.
+var errStands = fmt.Errorf("%w after Service.SetNode has let the chain go on", ErrPending)
+
 // End mines the transaction of an order with an outcome, and reports whether it was
 // pending. The result follows as usual.
-func (s *Orders) End(o *order.Order, outcome order.Outcome) bool {
+func (s *Orders) End(o *order.Order, outcome order.Outcome) (pending bool, err error) {
+	if _, mined := s.Chains.Outcome(o); !mined && s.Chains[o.Network].Stands() {
+		return true, errStands
+	}
 	mined := s.mine(o, outcome)
 	if mined && o.Script.Pending { // otherwise a job is planned for the next block
 		s.planFirst(o)
 	}
-	return mined
+	return mined, nil
 }
 
 // planFirst plans the first delivery of a result.
@@ -117,7 +153,7 @@ func (s *Orders) planFirst(o *order.Order) {
 }
 
 // mine puts the transaction of an order into a block. It reports whether it did;
-// false means that the transaction was already in a block.
+// false means that the transaction was already in a block, or that the chain stands still.
 func (s *Orders) mine(o *order.Order, outcome order.Outcome) bool {
 	if o.Tx == nil { // the game did not approve it
 		return false
@@ -179,6 +215,8 @@ func (s *Orders) ByHand(ctx context.Context, o *order.Order, stated order.Outcom
 	defer leave()
 	s.noteByHand(o)
 	switch _, mined := s.Chains.Outcome(o); {
+	case o.Tx != nil && !mined && s.Chains[o.Network].Stands():
+		return errStands
 	case stated == order.AsOnChain && !mined:
 		return ErrPending
 	case o.Tx != nil && stated != order.AsOnChain && s.mine(o, stated):

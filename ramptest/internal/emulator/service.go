@@ -108,9 +108,10 @@ func (s *Service) wire() {
 		Now:       s.Clock.Now, Pass: s.Clock.Pass, Secrets: s.secrets, Record: s.History.Exchange,
 		Reading: s.Audit.Reading, Watch: s.watch,
 	})
-	s.Orders = &Orders{shared: s.shared, Game: s.Game, Chains: make(order.Chains), jobs: order.NewJobs(),
+	s.Orders = &Orders{shared: s.shared, Game: s.Game, Chains: make(order.Chains),
 		turn: locks.At(locks.Turn), mu: locks.At(locks.Orders),
 		issued: make(map[uuid.UUID]*issued), placed: make(map[uuid.UUID]*order.Order)}
+	s.Orders.jobs = order.NewJobs(s.Orders.can)
 	for network, id := range c.Networks {
 		s.Orders.Chains[network] = chain.New(chain.Config{Name: string(network), ID: id,
 			BlockTime: c.BlockTime, Now: s.Clock.Now,
@@ -124,7 +125,8 @@ func (s *Service) wire() {
 			writing: locks.At(locks.Writing)}
 	}
 	s.Console = &Console{shared: s.shared, orders: s.Orders, Failing: failures.New[InitializeFailure]()}
-	s.Node = &Node{shared: s.shared, chains: s.Orders.Chains, Failing: failures.New[int]()}
+	s.Node = &Node{shared: s.shared, chains: s.Orders.Chains, wake: s.Orders.jobs.Wake,
+		Failing: failures.New[int]()}
 	calls := new(route.Table)
 	calls.Handle("POST /api/v2/initialize", s.Console)
 	calls.Handle("POST /rpc/{network}", s.Node)
@@ -260,6 +262,7 @@ func (s *Service) Reset() {
 	defer s.Orders.turn.Unlock()
 	s.Console.Failing.Reset()
 	s.Node.Failing.Reset()
+	s.Node.unknown.Clear()
 	s.Clock.Reset()
 	s.keeper.clear(s.Orders.reset)
 	s.Audit.Reset()

@@ -10,6 +10,7 @@
 //     call and of what was found after it in this order.
 //   - Who has [Orders] has a player's wallet sign a transaction, so that no number of a
 //     transaction is used twice.
+//   - Who has [Jobs] asks whether a job can run, which depends on the delivery and on the chain.
 //   - Who has [Record] calls OnEvent of the configuration, one event at a time, and writes the
 //     event to the state file, so that the file has the order of the record.
 //   - Who has [Chain] asks for the time.

@@ -32,16 +32,17 @@ const (
 
 // Jobs holds the planned jobs, the next one first.
 type Jobs struct {
-	Woken chan struct{} // receives when a job is added
+	Woken chan struct{} // receives what Wake sends
 
 	mu   locks.Mutex
+	can  func(*Job) bool
 	jobs []Job
 	busy *Job // the job in progress, or nil
 }
 
-// NewJobs returns an empty list of jobs.
-func NewJobs() *Jobs {
-	return &Jobs{Woken: make(chan struct{}, 1), mu: locks.At(locks.Jobs)}
+// NewJobs returns an empty list of jobs. A job that is due runs as soon as can says that it can.
+func NewJobs(can func(*Job) bool) *Jobs {
+	return &Jobs{Woken: make(chan struct{}, 1), mu: locks.At(locks.Jobs), can: can}
 }
 
 // Reset drops all jobs.
@@ -59,21 +60,30 @@ func (a *Jobs) Plan(j Job) {
 		func(j Job, due time.Time) int { return cmp.Or(j.Due.Compare(due), -1) })
 	a.jobs = slices.Insert(a.jobs, at, j)
 	a.mu.Unlock()
+	a.Wake()
+}
+
+// Wake says that a job was added, or that one can run now that could not before.
+func (a *Jobs) Wake() {
 	select {
 	case a.Woken <- struct{}{}:
 	default: // already woken
 	}
 }
 
-// Next removes and returns the first job that is due by a time, if there is one.
+// first returns the place of the first job that can run, or -1.
+func (a *Jobs) first() int { return slices.IndexFunc(a.jobs, func(j Job) bool { return a.can(&j) }) }
+
+// Next removes and returns the first job that can run and is due by a time, if there is one.
 func (a *Jobs) Next(by time.Time) (j Job, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(a.jobs) == 0 || a.jobs[0].Due.After(by) {
+	first := a.first()
+	if first < 0 || a.jobs[first].Due.After(by) {
 		return Job{}, false
 	}
-	j = a.jobs[0]
-	a.jobs = slices.Delete(a.jobs, 0, 1)
+	j = a.jobs[first]
+	a.jobs = slices.Delete(a.jobs, first, first+1)
 	a.busy = &j
 	return j, true
 }
@@ -101,12 +111,13 @@ func (a *Jobs) Of(o *Order) (jobs []Job, busy bool) {
 	return jobs, busy
 }
 
-// Due returns when the first job is due, if there is one.
+// Due returns when the first job that can run is due, if there is one.
 func (a *Jobs) Due() (at time.Time, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(a.jobs) == 0 {
+	first := a.first()
+	if first < 0 {
 		return time.Time{}, false
 	}
-	return a.jobs[0].Due, true
+	return a.jobs[first].Due, true
 }

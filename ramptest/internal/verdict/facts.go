@@ -20,9 +20,11 @@ type Facts struct {
 // Chain is what the chain knows about the transaction of an order.
 type Chain struct {
 	End   End
-	Stays bool      // it is pending on purpose
-	Block time.Time // when the next block comes
-	Short string    // the tokens that the wallet held, if a burn failed because it needs more; otherwise ""
+	Stays bool // it is pending on purpose
+	// what is next needs a block, and the chain makes none, on purpose
+	Stands bool
+	Block  time.Time // when the next block comes
+	Short  string    // the tokens that the wallet held, if a burn failed because it needs more; otherwise ""
 
 	// Less says that it burns less than the order is about, so it pays for nothing, and the game
 	// need not confirm it.

@@ -86,6 +86,8 @@ func (o *Facts) calls(m movement) (said string, next Next) {
 		return fmt.Sprintf("Sending the result now (attempt %d).", c.Attempts), next
 	case o.Chain.End == Pending && o.Chain.Stays:
 		return "The transaction stays pending, as you chose. No result will come.", next
+	case o.Chain.End == Pending && o.Chain.Stands:
+		return "The transaction waits for a block, and the chain stands still, as you chose.", next
 	case o.Chain.End == Pending:
 		return "The transaction waits for the next block.", Next{What: "Next block", At: o.Chain.Block}
 	case c.Progress == TurnedDown:
@@ -101,6 +103,8 @@ func (o *Facts) calls(m movement) (said string, next Next) {
 			said = "The game confirmed. " + why
 		}
 		return join(said, o.repeated()), next
+	case c.Attempts == 0 && o.Chain.Stands:
+		return "The result waits for more blocks, and the chain stands still, as you chose.", next
 	case c.Attempts == 0 && !c.Next.IsZero():
 		return "", Next{What: "The result is sent", At: c.Next}
 	case c.Attempts == 0 && c.Never:

@@ -262,7 +262,11 @@ func (s *View) Mine(id uuid.UUID, outcome string) error {
 	if !known {
 		return report.Invalid("the outcome must be succeeded or failed")
 	}
-	if !s.orders.End(o, mined) {
+	pending, err := s.orders.End(o, mined)
+	if err != nil {
+		return report.Error(err)
+	}
+	if !pending {
 		return report.Errorf(control.CodePlaced, "the transaction is already in a block")
 	}
 	s.orders.Advance(0)
