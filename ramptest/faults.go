@@ -145,6 +145,14 @@ func WithoutFee() Fault {
 	return newFault("without-fee", told, func(s *fault.Script) { s.WithoutFee = true })
 }
 
+// ResultWithoutLogs leaves the logs out of the receipt in the result, as if the service had copied it too
+// early. The node has them. The interface does not say that the two are the same (6), so a game that reads
+// logs must ask the chain for them, as a [ramp.Confirmer] of package rampproof does.
+func ResultWithoutLogs() Fault {
+	return newFault("result-without-logs", func(e *fault.Effects) bool { return e.LeftOut },
+		func(s *fault.Script) { s.WithoutLogs = true })
+}
+
 // ExpiredUUID treats the UUID as if its 5 minutes were over (interface 3), whatever
 // the clock shows. Unless [Config.AcceptExpired] is set, the call fails with
 // [ErrExpiredUUID].

@@ -45,6 +45,7 @@ func TestAGoodGameStandsEveryFault(t *testing.T) {
 		{[]ramptest.Fault{ramptest.TransactionType(0x7)}, 1, minted, ramptest.Confirmed},
 		{[]ramptest.Fault{ramptest.TransactionType(0x63)}, 1, minted, ramptest.Confirmed},
 		{[]ramptest.Fault{ramptest.WithoutFee()}, 1, minted, ramptest.Confirmed},
+		{[]ramptest.Fault{ramptest.ResultWithoutLogs()}, 1, minted, ramptest.Confirmed},
 		{[]ramptest.Fault{ramptest.MintedByStranger()}, 1, minted, ramptest.Confirmed},
 		{[]ramptest.Fault{ramptest.ValidateTwice()}, 1, minted, ramptest.Confirmed},
 		{[]ramptest.Fault{ramptest.ValidateAtOnce(8)}, 1, minted, ramptest.Confirmed},

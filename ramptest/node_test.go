@@ -256,3 +256,42 @@ func TestANodeShowsOnlyWhatItHas(t *testing.T) {
 	logs, _, _ = shown()
 	assert.Equal(t, 2, logs, "a reset ends it")
 }
+
+// A server that asks the chain for logs is right whatever copy of them a result has. One that reads the copy is
+// not, and with the fault its test is red.
+func TestAResultMayHaveOtherLogsThanTheNode(t *testing.T) {
+	s := open(t, proved, nil)
+	s.place(t, mints, ramptest.ResultWithoutLogs())
+	s.place(t, burns, ramptest.ResultWithoutLogs())
+	assert.Equal(t, []int{200, 200}, statuses(s.service.Advance(time.Minute)))
+	assert.Equal(t, int64(1000), s.owns["item_gold"])
+	failed, said := s.test.end()
+	assert.False(t, failed, said)
+
+	for _, faults := range [][]ramptest.Fault{nil, {ramptest.ResultWithoutLogs()}} {
+		v := newVault()
+		v.result = func(v *vault, s ramp.Session, r *ramp.Result) error {
+			if len(r.Receipt.Logs) == 0 { // it looks as if nothing had been burned
+				return nil
+			}
+			return v.finish(s, r)
+		}
+		p := play(t, v, complete)
+		_, err := p.order(t, "session-1", true, faults...)
+		require.NoError(t, err)
+		p.service.Advance(time.Minute)
+		failed, said := p.test.end()
+		assert.Equal(t, faults != nil, failed, said)
+		if failed {
+			assert.Contains(t, said, "the game must grant")
+		}
+	}
+
+	p := play(t, newVault(), complete)
+	_, err := p.order(t, "session-1", false, ramptest.ResultWithoutLogs(), ramptest.TransactionFails())
+	require.NoError(t, err)
+	p.service.Advance(time.Minute)
+	failed, said = p.test.end()
+	assert.True(t, failed)
+	assert.Contains(t, said, "result-without-logs had no effect, because its transaction failed, and has no logs")
+}

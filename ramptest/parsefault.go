@@ -34,6 +34,7 @@ var faultForms = fault.Forms{
 	plain(MintedByStranger, "somebody with the validator key mints the same"),
 	plain(ResultAfterNext, "the result follows that of the next order"),
 	plain(WithoutFee, "the result has no fee_rate and no actual"),
+	plain(ResultWithoutLogs, "the receipt in the result has no logs, and the node has them"),
 	plain(ExpiredUUID, "the UUID has expired"),
 	plain(ValidateTwice, "the validate call is repeated"),
 	counted(ValidateAtOnce, "the validate call is made COUNT times at the same time"),

@@ -214,6 +214,10 @@ func (s *Deliveries) result(o *order.Order, stated order.Outcome) (game.Call, er
 		stated = onChain
 	}
 	receipt := s.config.Chains.Receipt(o, stated, s.config.Rules)
+	if o.Script.WithoutLogs && len(receipt.Logs) > 0 {
+		receipt.Logs, receipt.LogsBloom = nil, make([]byte, len(receipt.LogsBloom)) // as of one that failed
+		o.Delivery.Note(func(d *order.Delivery) { d.LeftOut = true })
+	}
 	body, err := json.Marshal(ramp.Result{
 		SessionID: o.Session.ID,
 		UUID:      o.UUID,

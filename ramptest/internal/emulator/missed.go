@@ -108,7 +108,7 @@ func (s *Orders) without(o *order.Order) (names []string) {
 	_, mined := s.Chains.Outcome(o)
 	o.Delivery.Note(func(d *order.Delivery) {
 		names = o.Script.Without(fault.Effects{Mined: mined, Attempts: d.Attempts, Planned: !d.Next.IsZero(),
-			Scripted: d.Scripted, Reorganized: d.Reorganized, Failed: d.Failed})
+			Scripted: d.Scripted, Reorganized: d.Reorganized, Failed: d.Failed, LeftOut: d.LeftOut})
 	})
 	return names
 }
@@ -121,7 +121,7 @@ func (s *Orders) waits(o *order.Order) bool {
 
 // whyMissed says why a fault of an order had no effect, and what would let it have one.
 func (s *Orders) whyMissed(o *order.Order) string {
-	_, mined := s.Chains.Outcome(o)
+	outcome, mined := s.Chains.Outcome(o)
 	now := o.Delivery.Now()
 	told, wait := now.Attempts > 0, now.Next.Sub(s.Clock.Now())
 	scripted, failed := false, false
@@ -134,6 +134,8 @@ func (s *Orders) whyMissed(o *order.Order) string {
 			"service.Advance", string(o.Network))
 	case !mined:
 		return "its transaction is in no block: call service.Advance(time.Minute)"
+	case told && o.Script.WithoutLogs && outcome == order.Failed:
+		return "its transaction failed, and has no logs"
 	case told && !scripted:
 		return "its result was delivered by hand, and service.Advance delivers it as the faults say"
 	case told && o.Script.Result.Fails > 0 && !failed:

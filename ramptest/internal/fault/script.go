@@ -35,6 +35,7 @@ type Script struct {
 	Reorganized  bool
 	Stale        bool // every delivery has the body of the first
 	WithoutFee   bool
+	WithoutLogs  bool // the receipt of the result has none
 	Expired      bool
 	Calls        int       // further validate calls at the same time
 	Repeats      []Repeat  // further validate calls, one after the other
@@ -100,6 +101,7 @@ type Effects struct {
 	Scripted    bool // the first deliveries were made as the faults say, not by hand
 	Reorganized bool // the block of the transaction was replaced
 	Failed      bool // the game's store has failed
+	LeftOut     bool // a result did not have the logs of its transaction
 }
 
 // Told reports whether the result was delivered.

@@ -50,6 +50,7 @@ type Delivery struct {
 	Scripted    bool // the first deliveries were made as it says, not by hand
 	Reorganized bool // the block of the transaction was replaced
 	Failed      bool // the store has failed
+	LeftOut     bool // a result did not have the logs of its transaction
 }
 
 // NewDelivery returns a delivery that has progressed so far.
