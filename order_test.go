@@ -389,6 +389,16 @@ func TestWhatWasSettledInAnotherWayMovesNothing(t *testing.T) {
 				assert.Equal(t, ramp.Step{Order: step.Order}, repeat)
 				assert.False(t, repeat.Settled(), "a repeat settles nothing")
 			}
+			request := mintRequest(t)
+			if tt.stored.Direction == ramp.Burn {
+				request = burnRequest(t)
+			}
+			_, err := ramp.Accept(ramp.Session{ID: "session-1"}, request, atValidate)(&step.Order)
+			require.ErrorIs(t, err, ramp.ErrOrderFinished, "it is not signed again")
+			if step.Order.State == ramp.OrderAbandoned {
+				_, err := end(1)(tt.stored)(&step.Order)
+				require.ErrorIs(t, err, ramp.ErrOrderConflict, "a person decides about a success after all")
+			}
 			var read ramp.Order
 			require.NoError(t, json.Unmarshal(must.Get(json.Marshal(step.Order))(t), &read))
 			assert.Equal(t, step.Order, read)
