@@ -33,11 +33,10 @@ import (
 )
 
 var (
-	measures = flag.Bool("measure", false, "count what is accused, unknown and missed, instead of a few games")
-	games    = flag.Int("games", 1000, "how many random games TestVerdictsAgreeWithTheLedger plays")
-	verbose  = flag.Bool("timeline", false, "log what happened in those that fail")
-	only     = flag.Int("mode", -1, "play only this mode")
-	seed     = flag.Uint64("seed", 0, "the first of them")
+	games   = flag.Int("games", 1000, "how many random games TestVerdictsAgreeWithTheLedger plays")
+	verbose = flag.Bool("timeline", false, "log what happened in those that fail")
+	only    = flag.Int("mode", -1, "play only this mode")
+	seed    = flag.Uint64("seed", 0, "the first of them")
 )
 
 // habit is what a game does wrongly with an order.
@@ -623,32 +622,6 @@ func agreeWithTheLedger(t *testing.T, count int) {
 	}
 	if n := shown.Load(); n > 5 {
 		t.Errorf("%d problems", n)
-	}
-}
-
-// How often the verdicts are wrong or unknown, in a game that skips every tenth result, and
-// in a right one: go test -run MeasureTheVerdicts -measure -v ./ramptest
-func TestMeasureTheVerdicts(t *testing.T) {
-	if !*measures {
-		t.Skip("run with -measure")
-	}
-	for _, m := range []struct {
-		name string
-		mode
-	}{
-		{"wrong, 1 worker", mode{wrong: 0.1, habit: skips, workers: 1}},
-		{"wrong, 3 workers", mode{wrong: 0.1, habit: skips, workers: 3}},
-		{"wrong, 3 workers, equal amounts", mode{wrong: 0.1, habit: skips, workers: 3, equal: true}},
-		{"wrong, 3 workers, outages", mode{wrong: 0.1, habit: skips, workers: 3, outage: 0.3}},
-		{"right, 1 worker, rare outages", mode{workers: 1, outage: 0.02}},
-		{"right, 8 workers, rare outages", mode{workers: 8, outage: 0.02}},
-	} {
-		m.orders = 20
-		var sum tally
-		for n := range uint64(60) {
-			synctest.Test(t, func(t *testing.T) { m.play(t, n, &sum) })
-		}
-		t.Logf("%s: %s", m.name, &sum)
 	}
 }
 
