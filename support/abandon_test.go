@@ -1,7 +1,7 @@
 package support_test
 
 import (
-	"net/http/httptest"
+	"net/http"
 	"slices"
 	"testing"
 	"time"
@@ -242,6 +242,11 @@ func TestAbandonRefusesOnANodeThatLiesBehind(t *testing.T) {
 	must.Get(orders.Abandon(t.Context(), order.UUID, alice))(t)
 }
 
+// byHost are nodes with addresses of their own.
+type byHost map[string]*rig.Node
+
+func (b byHost) RoundTrip(r *http.Request) (*http.Response, error) { return b[r.URL.Host].RoundTrip(r) }
+
 // A fallback that lies behind leaves out the logs that it has not seen.
 func TestTheLogsOfAFallbackThatLiesBehindAreNotTaken(t *testing.T) {
 	_, store, n := rig.NewOfficeOnNode(t, 24*time.Hour, rig.Paid)
@@ -253,12 +258,10 @@ func TestTheLogsOfAFallbackThatLiesBehindAreNotTaken(t *testing.T) {
 	n.Send(rig.Now.Add(-9*time.Hour),
 		rig.Tx{From: rig.Player, Payer: rig.Payer, To: rig.Vault,
 			Transfers: []ramp.Transfer{rig.Moved(common.Address{}, rig.Player, 490)}})
-	first, second := httptest.NewServer(n), httptest.NewServer(&behind)
-	defer first.Close()
-	defer second.Close()
+	both := &http.Client{Transport: byHost{"first": n, "second": &behind}}
 	reads := func() *rig.Office { // the first node again
-		chain := must.Get(ramp.NewRPC(ramp.RPCConfig{URL: first.URL, ChainID: 1112, Retries: -1,
-			FallbackURL: second.URL, Logger: rig.Quiet}))(t)
+		chain := must.Get(ramp.NewRPC(ramp.RPCConfig{URL: "https://first", ChainID: 1112, Retries: -1,
+			FallbackURL: "https://second", HTTPClient: both, Logger: rig.Quiet}))(t)
 		return must.Get(rig.NewOffice(rig.Config{Store: store, Proof: rig.ProofOn(t, chain, rig.Paid),
 			Products: rampbooks.Always(rig.Product), Now: func() time.Time { return rig.Now }, Logger: rig.Quiet}))(t)
 	}

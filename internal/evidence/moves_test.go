@@ -2,18 +2,12 @@ package evidence_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"math/big"
-	"net/http"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -21,158 +15,34 @@ import (
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/evidence"
 	"github.com/token-ramp/ramp-go/internal/evidence/movetest"
-	"github.com/token-ramp/ramp-go/internal/test/jsonrpc"
 	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/internal/test/rig"
 )
 
 // now is when the newest block of a node is made. It makes one each second.
-var now = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+var now = rig.Now
 
-// node is a node in memory.
-type node struct {
-	chainID uint64
-	head    uint64
-	oldest  uint64                     // block that it has kept
-	sent    map[common.Hash][]ramp.Log // the events of each transaction
-	blocks  map[common.Hash]uint64     // of the transactions
-	widest  uint64                     // most blocks in a query of logs, or 0
-	silent  bool                       // about wider queries: it lists nothing, and says nothing
-	blind   func(block uint64) bool    // of which blocks no logs are listed
-	most    int                        // after how many logs a list ends and does not say so, or 0
-	late    bool                       // and whether it keeps the newest ones
-	hides   common.Hash                // a transaction that it does not return
-	change  func(*node)                // before each request
-
-	// What it answers instead, if the last result is true.
-	say func(n *node, method string, params []json.RawMessage) (result any, problem string, instead bool)
-
-	requests, calls int
-}
+// node is a node whose transactions are written as movetest reads them.
+type node struct{ rig.Node }
 
 func newNode() *node {
-	return &node{chainID: 7, head: 1_000_000,
-		sent: map[common.Hash][]ramp.Log{}, blocks: map[common.Hash]uint64{},
-		blind: func(uint64) bool { return false }, change: func(*node) {}}
+	const blocks = 1_000_000
+	return &node{rig.Node{Begin: now.Add(-blocks * time.Second), Head: blocks, Decimals: rig.Eighteen}}
 }
-
-func (n *node) blockAt(at time.Time) uint64 { return n.head - uint64(now.Sub(at)/time.Second) }
 
 // send puts a transaction into the chain; see movetest.
 func (n *node) send(at time.Time, list string) common.Hash {
-	hash := common.BigToHash(big.NewInt(int64(len(n.sent) + 1)))
-	n.blocks[hash] = n.blockAt(at)
-	for i, l := range movetest.Logs(proofToken, list, named) {
-		l.BlockNumber, l.TransactionHash = ramp.NewQuantity(n.blocks[hash]), hash
-		l.LogIndex = ramp.NewQuantity(uint64(i))
-		n.sent[hash] = append(n.sent[hash], l)
-	}
-	return hash
+	return n.Send(at, rig.Tx{Events: movetest.Logs(proofToken, list, named)})
 }
 
-// receipt is that of a transaction that failed.
+// failed is the receipt of a transaction that failed.
 func (n *node) failed(at time.Time) *ramp.Receipt {
-	return &ramp.Receipt{Status: ramp.NewQuantity(0), BlockNumber: ramp.NewQuantity(n.blockAt(at))}
+	return &ramp.Receipt{Status: ramp.NewQuantity(0), BlockNumber: ramp.NewQuantity(n.BlockAt(at))}
 }
 
-func (n *node) RoundTrip(r *http.Request) (*http.Response, error) {
-	n.requests++
-	n.change(n)
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return nil, err
-	}
-	text, err := jsonrpc.Answer(body, func(c jsonrpc.Call) (any, string) {
-		n.calls++
-		if n.say != nil {
-			if result, problem, instead := n.say(n, c.Method, c.Params); instead {
-				return result, problem
-			}
-		}
-		return n.answer(c.Method, c.Params)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return status(200, nil, string(text))(r)
-}
-
-func (n *node) answer(method string, params []json.RawMessage) (any, string) {
-	switch method {
-	case "eth_chainId":
-		return hexutil.Uint64(n.chainID), ""
-	case "eth_call":
-		return hexutil.Encode(common.LeftPadBytes([]byte{18}, 32)), ""
-	case "eth_getBlockByNumber":
-		number := hexutil.Uint64(n.head)
-		if json.Unmarshal(params[0], &number) == nil && (uint64(number) > n.head || uint64(number) < n.oldest) {
-			return nil, ""
-		}
-		made := now.Add(-time.Duration(n.head-uint64(number)) * time.Second)
-		hashes := []common.Hash{}
-		for hash, block := range n.blocks {
-			if block == uint64(number) {
-				hashes = append(hashes, hash)
-			}
-		}
-		slices.SortFunc(hashes, common.Hash.Cmp)
-		return map[string]any{"number": number, "timestamp": hexutil.Uint64(made.Unix()), "transactions": hashes}, ""
-	case "eth_getTransactionReceipt":
-		var hash common.Hash
-		_ = json.Unmarshal(params[0], &hash)
-		if n.blocks[hash] == 0 || hash == n.hides {
-			return nil, ""
-		}
-		return ramp.Receipt{Status: ramp.NewQuantity(1), TransactionHash: hash, Logs: n.sent[hash],
-			BlockNumber: ramp.NewQuantity(n.blocks[hash])}, ""
-	case "eth_getLogs":
-		return n.list(params[0])
-	}
-	return nil, "no such method"
-}
-
-func (n *node) list(param json.RawMessage) (any, string) {
-	var f struct {
-		Address            []common.Address
-		FromBlock, ToBlock hexutil.Uint64
-		Topics             [][]common.Hash
-	}
-	_ = json.Unmarshal(param, &f)
-	wide := n.widest > 0 && uint64(f.ToBlock-f.FromBlock) >= n.widest
-	if wide && n.silent {
-		return []ramp.Log{}, ""
-	}
-	if wide {
-		return nil, "block range is too wide"
-	}
-	listed := []ramp.Log{}
-	for hash, block := range n.blocks {
-		if block < uint64(f.FromBlock) || block > uint64(f.ToBlock) || n.blind(block) {
-			continue
-		}
-		for _, l := range n.sent[hash] {
-			matches := slices.Contains(f.Address, l.Address)
-			for i, wanted := range f.Topics {
-				matches = matches && i < len(l.Topics) && (len(wanted) == 0 || slices.Contains(wanted, l.Topics[i]))
-			}
-			if matches {
-				listed = append(listed, l)
-			}
-		}
-	}
-	if n.most > 0 && len(listed) > n.most {
-		slices.SortFunc(listed, func(a, b ramp.Log) int { return a.BlockNumber.Big().Cmp(b.BlockNumber.Big()) })
-		if n.late {
-			return listed[len(listed)-n.most:], ""
-		}
-		return listed[:n.most], ""
-	}
-	return listed, ""
-}
-
-func (n *node) client(t testing.TB) *ramp.RPC {
-	return must.Get(ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", ChainID: 7, Retries: -1,
-		HTTPClient: &http.Client{Transport: n}}))(t)
+// hide lets the node not return a transaction.
+func (n *node) hide(hash common.Hash) {
+	n.Hides = func(tx *rig.Tx) bool { return tx.Hash == hash }
 }
 
 // ledger knows some orders that have ended.
@@ -303,10 +173,10 @@ func TestWhatWasIssuedIsNotGivenBack(t *testing.T) {
 			g.send(failed.Add(-10*time.Minute), "zero>user 10")
 		}, minted, evidence.ErrNotProven},
 		"a mint after the failure": {func(g *game) { g.send(now, "zero>user 10") }, minted, evidence.ErrNotProven},
-		"a mint, in small queries": {func(g *game) { g.send(failed, "zero>user 10"); g.widest = 100 }, minted,
+		"a mint, in small queries": {func(g *game) { g.send(failed, "zero>user 10"); g.Widest = 100 }, minted,
 			evidence.ErrNotProven},
 		"a mint that is not readable": {func(g *game) {
-			g.hides = g.send(failed, "zero>user 10")
+			g.hide(g.send(failed, "zero>user 10"))
 		},
 			"and does not return it", evidence.ErrNotProven},
 		"a mint of a token without decimals": {func(g *game) {
@@ -319,47 +189,50 @@ func TestWhatWasIssuedIsNotGivenBack(t *testing.T) {
 				g.send(accepted, "zero>user 0.01")
 			}
 			g.send(failed, "zero>user 10")
-			g.most = 256
+			g.MostLogs = 256
 		}, minted, evidence.ErrNotProven},
 
 		// An empty list says nothing if the node does not list what is known.
 		"the node lists nothing": {func(g *game) {
 			g.send(failed, "zero>user 10")
-			g.blind = func(uint64) bool { return true }
+			g.Lists = func(*rig.Tx) bool { return false }
 		},
 			"lists none of its events: its index is broken", nil},
 		"the node lists nothing of many blocks": {func(g *game) {
 			g.newest.TxHash = g.send(failed, "zero>friend 3").Hex()
 			g.send(failed, "zero>user 10")
-			g.widest, g.silent = 100, true
+			g.Widest, g.Silent = 100, true
 		}, "lists none of its events", nil},
 		"the node lists no older events": {func(g *game) {
-			g.blind = func(b uint64) bool { return b < g.blockAt(accepted) }
+			g.Lists = func(tx *rig.Tx) bool { return tx.Block >= g.BlockAt(accepted) }
 		},
 			"lists none of its events", nil},
-		"the node has no transactions": {func(g *game) { g.hides = common.HexToHash("0x1") },
+		"the node has no transactions": {func(g *game) { g.hide(g.Sent[0].Hash) },
 			"the node does not return transaction", ramp.ErrNotFound},
-		"nothing is known": {func(g *game) { g.newest = nil; g.blind = func(uint64) bool { return true } }, "", nil},
+		"nothing is known": {func(g *game) { g.newest = nil; g.Lists = func(*rig.Tx) bool { return false } }, "", nil},
 		"the store fails": {func(g *game) {
-			g.send(failed, "zero>user 10")
-			g.ended[common.HexToHash("0x2")] = ramp.Order{}
+			g.ended[g.send(failed, "zero>user 10")] = ramp.Order{}
 			g.err = errors.New("no connection")
 		}, "no connection", nil},
 
 		// Every request is of the same chain, and no node lies behind.
-		"the node is behind": {func(g *game) { g.head -= 100 }, "the node is behind", nil},
-		"one of several is": {func(g *game) { g.change = func(n *node) { n.head -= uint64(n.requests % 2) } },
+		"the node is behind": {func(g *game) { g.Head -= 100 }, "the node is behind", nil},
+		"one of several is": {func(g *game) { g.Asked = func(n *rig.Node) { n.Head -= uint64(n.Requests % 2) } },
 			"the node is behind", nil},
-		"the chain is changed": {func(g *game) { g.change = func(n *node) { n.chainID = 7 + uint64(n.requests/4) } },
-			"its chain ID is 8, and not 7", ramp.ErrWrongChain},
+		"the chain is changed": {func(g *game) {
+			g.Asked = func(n *rig.Node) { n.ChainID = 1112 + uint64(n.Requests/4) }
+		},
+			"its chain ID is 1113, and not 1112", ramp.ErrWrongChain},
 		"old blocks are gone": {func(g *game) {
-			g.oldest = g.blockAt(accepted.Add(-20 * time.Minute))
+			g.Oldest = g.BlockAt(accepted.Add(-20 * time.Minute))
 			g.send(failed, "zero>user 10")
 		},
 			minted, evidence.ErrNotProven},
-		"and too many of them": {func(g *game) { g.oldest = g.blockAt(accepted) }, "the node does not know it",
+		"and too many of them": {func(g *game) { g.Oldest = g.BlockAt(accepted) }, "the node does not know it",
 			ramp.ErrNotFound},
-		"a chain of few blocks": {func(g *game) { g.head, g.blocks[common.HexToHash("0x1")] = 30, 5 }, "", nil},
+		"a chain of few blocks": {func(g *game) {
+			g.Begin, g.Head, g.Sent[0].Block = now.Add(-30*time.Second), 30, 5
+		}, "", nil},
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			witness := orderOf(ramp.Mint, 3)
@@ -368,11 +241,11 @@ func TestWhatWasIssuedIsNotGivenBack(t *testing.T) {
 				orderOf(ramp.Mint, 10), evidence.Config{}}
 			witness.TxHash = g.send(now.Add(-24*time.Hour), "zero>friend 3").Hex()
 			g.order.AcceptedAt = accepted
-			g.proof = evidence.Config{Chain: g.client(t), Contracts: []common.Address{rampBridge},
+			g.proof = evidence.Config{Chain: g.RPC(t), Contracts: []common.Address{rampBridge},
 				Decimals: map[common.Address]int{proofToken: 18}}
 			receipt := g.failed(failed)
 			tt.play(g)
-			if g.head < 100 {
+			if g.Head < 100 {
 				receipt.BlockNumber = ramp.NewQuantity(20)
 			}
 			knows := g.newest != nil
@@ -401,16 +274,16 @@ func TestASearchAsksTheNodeLittle(t *testing.T) {
 		witness.TxHash = n.send(now.Add(-24*time.Hour), "user>zero 3").Hex()
 		order := orderOf(ramp.Mint, 10)
 		order.AcceptedAt = now.Add(-age)
-		n.send(now.Add(-time.Minute), "zero>user 0.1")
+		little := n.send(now.Add(-time.Minute), "zero>user 0.1")
 		decimals := map[common.Address]int{proofToken: 18}
-		prover := evidence.NewProver(evidence.Config{Chain: n.client(t), Decimals: decimals})
-		n.requests, n.calls = 0, 0
-		ended := map[common.Hash]ramp.Order{common.HexToHash("0x2"): other}
+		prover := evidence.NewProver(evidence.Config{Chain: n.RPC(t), Decimals: decimals})
+		n.Requests, n.Calls = 0, 0
+		ended := map[common.Hash]ramp.Order{little: other}
 		failed := n.failed(now.Add(-30 * time.Second))
 		witnessed, err := prover.Unminted(t.Context(), &ledger{&witness, ended, nil, nil}, &order, failed)
 		require.NoError(t, err)
 		assert.True(t, witnessed)
-		assert.LessOrEqual(t, n.requests, 8, age)
-		t.Logf("an order of %s: %d requests with %d calls", age, n.requests, n.calls)
+		assert.LessOrEqual(t, n.Requests, 8, age)
+		t.Logf("an order of %s: %d requests with %d calls", age, n.Requests, n.Calls)
 	}
 }

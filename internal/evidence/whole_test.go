@@ -14,6 +14,7 @@ import (
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/evidence"
 	"github.com/token-ramp/ramp-go/internal/test/must"
+	"github.com/token-ramp/ramp-go/internal/test/rig"
 )
 
 // counted lists what moved to the user in the last hour, and returns how often each transaction was
@@ -22,7 +23,7 @@ func counted(t *testing.T, n *node) (map[common.Hash]int, error) {
 	times := map[common.Hash]int{}
 	filter := ramp.LogFilter{Addresses: []common.Address{proofToken},
 		Topics: [][]common.Hash{{evidence.TransferTopic}, nil, {common.BytesToHash(proofUser[:])}}}
-	for l, err := range logs(t, n.client(t), filter, n.blockAt(now.Add(-time.Hour)), n.head) {
+	for l, err := range logs(t, n.RPC(t), filter, n.BlockAt(now.Add(-time.Hour)), n.Head) {
 		if err != nil {
 			return nil, err
 		}
@@ -64,11 +65,11 @@ func TestAListThatIsCutOffIsNotBelieved(t *testing.T) {
 			for _, newest := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s, a limit of %d, %v", name, limit, newest), func(t *testing.T) {
 					n := newNode()
-					n.most, n.late = limit, newest
+					n.MostLogs, n.Newest = limit, newest
 					play(n)
 					times, err := counted(t, n)
 					require.NoError(t, err)
-					assert.Len(t, times, len(n.sent))
+					assert.Len(t, times, len(n.Sent))
 					for hash, n := range times {
 						assert.Equal(t, 1, n, hash)
 					}
@@ -86,7 +87,7 @@ func TestAListCostsOneRequestOrTwo(t *testing.T) {
 			n.send(now.Add(-time.Duration(i)*time.Second), "zero>user 1u")
 		}
 		must.Get(counted(t, n))(t)
-		assert.Equal(t, 1+most, n.requests, "%d events, and the first check of the chain", many)
+		assert.Equal(t, 1+most, n.Requests, "%d events, and the first check of the chain", many)
 	}
 }
 
@@ -105,11 +106,11 @@ func TestABlockFullOfDustHidesNothing(t *testing.T) {
 			if method != "eth_getBlockReceipts" {
 				return nil, "", false
 			}
-			block, _ := n.answer("eth_getBlockByNumber", params)
+			block, _ := n.Answer("eth_getBlockByNumber", params)
 			receipts := []any{}
 			for _, hash := range block.(map[string]any)["transactions"].([]common.Hash) {
 				text := must.Get(json.Marshal(hash))(t)
-				receipt, _ := n.answer("eth_getTransactionReceipt", []json.RawMessage{text})
+				receipt, _ := n.Answer("eth_getTransactionReceipt", []json.RawMessage{text})
 				receipts = append(receipts, receipt)
 			}
 			return receipts, "", true
@@ -127,7 +128,10 @@ func TestABlockFullOfDustHidesNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newNode()
-			n.most, n.say = 25, tt.say
+			n.MostLogs = 25
+			n.Say = func(method string, params []json.RawMessage) (any, string, bool) {
+				return tt.say(n, method, params)
+			}
 			for range 40 {
 				n.send(now.Add(-time.Minute), "zero>user 1u, zero>friend 1u")
 			}
@@ -146,24 +150,24 @@ func TestABlockFullOfDustHidesNothing(t *testing.T) {
 func TestAListOfANodeThatIsBehindIsNone(t *testing.T) {
 	const behind = "the node is behind: its newest block is of "
 	for name, tt := range map[string]struct {
-		lag  func(n *node) // of a request; the node that tells the newest block has no lag
-		size int           // of batches
+		lag  func(n *rig.Node) // of a request; the node that tells the newest block has no lag
+		size int               // of batches
 		want string
 	}{
-		"at the head":                   {func(*node) {}, 100, ""},
-		"behind":                        {func(n *node) { n.head -= 600 }, 100, behind},
-		"behind, at first":              {func(n *node) { n.head -= uint64(max(0, 3-n.requests)) }, 100, ""},
-		"no batches":                    {func(*node) {}, 1, ""},
-		"no batches, and always behind": {func(n *node) { n.head -= 600 }, 1, behind},
-		"no batches, and behind afterward": {func(n *node) {
-			n.head -= uint64(600 * max(0, min(1, n.requests-3)))
+		"at the head":                   {func(*rig.Node) {}, 100, ""},
+		"behind":                        {func(n *rig.Node) { n.Head -= 600 }, 100, behind},
+		"behind, at first":              {func(n *rig.Node) { n.Head -= uint64(max(0, 3-n.Requests)) }, 100, ""},
+		"no batches":                    {func(*rig.Node) {}, 1, ""},
+		"no batches, and always behind": {func(n *rig.Node) { n.Head -= 600 }, 1, behind},
+		"no batches, and behind afterward": {func(n *rig.Node) {
+			n.Head -= uint64(600 * max(0, min(1, n.Requests-3)))
 		}, 1, behind},
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			n := newNode()
-			to, full := n.head, n.head
-			n.change = func(n *node) { n.head = full; tt.lag(n) }
-			client := must.Get(ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", ChainID: 7, Retries: -1,
+			to, full := n.Head, n.Head
+			n.Asked = func(n *rig.Node) { n.Head = full; tt.lag(n) }
+			client := must.Get(ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", ChainID: 1112, Retries: -1,
 				BatchSize: tt.size, HTTPClient: &http.Client{Transport: n}}))(t)
 			list := &evidence.Logs{Chain: client}
 			var failed error

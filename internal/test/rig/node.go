@@ -20,10 +20,6 @@ import (
 	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
-func (n *Node) BlockOf(hash common.Hash) uint64 {
-	return n.Sent[slices.IndexFunc(n.Sent, func(tx Tx) bool { return tx.Hash == hash })].Block
-}
-
 // Node is a node whose chain a test writes. It has one block a second, except while it stood still.
 type Node struct {
 	Begin  time.Time // of block 0
@@ -38,9 +34,13 @@ type Node struct {
 	ReceiptLag uint64 // the same of receipts
 
 	MostLogs int    // after how many logs a list ends and does not say so, or 0
+	Newest   bool   // whether such a list has the newest logs, and not the oldest
+	Silent   bool   // it answers a query of too many blocks with an empty list
 	Decimals string // what the node answers to decimals(), or "" for an error
 	Calls    int    // JSON-RPC calls, each of a batch included
-	Failing  int    // which of the calls fails, from 1, or 0; logs are then asked for again in parts
+	Requests int
+	Asked    func(*Node) // before each request; nil does nothing
+	Failing  int         // which of the calls fails, from 1, or 0; logs are then asked for again in parts
 	Failed   bool
 	Down     string   // a method; a request with it is answered with HTTP 503
 	Ranges   []uint64 // blocks in each query of logs
@@ -52,7 +52,13 @@ type Node struct {
 
 	Lists   func(*Tx) bool              // whether eth_getLogs knows a transaction; nil knows all
 	LogTime func(*Tx, time.Time) uint64 // what a log says of its time, instead of the time
+
+	// What the node answers to a call instead, if the last result is true; nil changes nothing.
+	Say func(method string, params []json.RawMessage) (result any, problem string, instead bool)
 }
+
+// Eighteen is what a token with 18 decimals answers to decimals().
+var Eighteen = hexutil.Encode(common.LeftPadBytes([]byte{18}, 32))
 
 // Tx is a transaction, which succeeded unless it failed.
 type Tx struct {
@@ -62,11 +68,17 @@ type Tx struct {
 	From, Payer common.Address
 	To          common.Address
 	Transfers   []ramp.Transfer
+	Events      []ramp.Log // instead of Transfers; they do not say their time
 }
 
 var transferTopic = common.HexToHash("0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef")
 
 func (tx *Tx) logs(n *Node) (logs []ramp.Log) {
+	for i, l := range tx.Events {
+		l.TransactionHash = tx.Hash
+		l.BlockNumber, l.LogIndex = ramp.NewQuantity(tx.Block), ramp.NewQuantity(uint64(i))
+		logs = append(logs, l)
+	}
 	at := uint64(n.At(tx.Block).Unix())
 	if n.LogTime != nil {
 		at = n.LogTime(tx, n.At(tx.Block))
@@ -141,11 +153,20 @@ func (n *Node) Send(at time.Time, tx Tx) common.Hash {
 	return tx.Hash
 }
 
-func (n *Node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, _ := io.ReadAll(r.Body)
+// RoundTrip answers without a network.
+func (n *Node) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	n.Requests++
+	if n.Asked != nil {
+		n.Asked(n)
+	}
+	w := httptest.NewRecorder()
 	if n.Down != "" && bytes.Contains(body, []byte(n.Down)) {
 		w.WriteHeader(http.StatusServiceUnavailable)
-		return
+		return w.Result(), nil
 	}
 	for method, lag := range map[string]uint64{
 		"eth_getLogs":               n.Lag,
@@ -158,21 +179,24 @@ func (n *Node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	text, err := jsonrpc.Answer(body, func(call jsonrpc.Call) (any, string) {
 		n.Calls++
-		result, problem := n.answer(call.Method, call.Params)
+		if n.Say != nil {
+			if result, problem, instead := n.Say(call.Method, call.Params); instead {
+				return result, problem
+			}
+		}
+		result, problem := n.Answer(call.Method, call.Params)
 		if n.Calls == n.Failing && call.Method != "eth_getLogs" {
 			problem, n.Failed = "the disk is full", true
 		}
 		return result, problem
 	})
-	if err != nil {
-		w.WriteHeader(http.StatusBadRequest)
-		return
-	}
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(text)
+	return w.Result(), err
 }
 
-func (n *Node) answer(method string, params []json.RawMessage) (any, string) {
+// Answer returns the result of a call, or the message of an error.
+func (n *Node) Answer(method string, params []json.RawMessage) (any, string) {
 	var hash common.Hash
 	tx := func() *Tx {
 		_ = json.Unmarshal(params[0], &hash)
@@ -236,6 +260,9 @@ func (n *Node) answer(method string, params []json.RawMessage) (any, string) {
 		_ = json.Unmarshal(params[0], &filter)
 		n.Ranges = append(n.Ranges, uint64(filter.ToBlock-filter.FromBlock)+1)
 		if n.Widest > 0 && uint64(filter.ToBlock-filter.FromBlock) >= n.Widest {
+			if n.Silent {
+				return []ramp.Log{}, ""
+			}
 			return nil, "block range is too wide"
 		}
 		logs := []ramp.Log{}
@@ -244,14 +271,20 @@ func (n *Node) answer(method string, params []json.RawMessage) (any, string) {
 				continue
 			}
 			for _, log := range tx.logs(n) {
-				matches := slices.Contains(filter.Address, log.Address)
+				matches := slices.Contains(filter.Address, log.Address) &&
+					len(filter.Topics) <= len(log.Topics)
 				for i, wanted := range filter.Topics {
 					matches = matches && (len(wanted) == 0 || slices.Contains(wanted, log.Topics[i]))
 				}
-				if matches && (n.MostLogs == 0 || len(logs) < n.MostLogs) {
+				if matches {
 					logs = append(logs, log)
 				}
 			}
+		}
+		if over := len(logs) - n.MostLogs; n.MostLogs > 0 && over > 0 && n.Newest {
+			logs = logs[over:]
+		} else if n.MostLogs > 0 && over > 0 {
+			logs = logs[:n.MostLogs]
 		}
 		return logs, ""
 	case "eth_call":
@@ -259,14 +292,14 @@ func (n *Node) answer(method string, params []json.RawMessage) (any, string) {
 			return n.Decimals, ""
 		}
 		return nil, "execution reverted"
+	default:
+		return nil, "no such method"
 	}
 	return nil, ""
 }
 
-// RPC serves the node.
-func (n *Node) RPC(t *testing.T) *ramp.RPC {
-	t.Helper()
-	server := httptest.NewServer(n)
-	t.Cleanup(server.Close)
-	return must.Get(ramp.NewRPC(ramp.RPCConfig{URL: server.URL, ChainID: 1112, Retries: -1}))(t)
+// RPC asks the node.
+func (n *Node) RPC(t testing.TB) *ramp.RPC {
+	return must.Get(ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", ChainID: 1112, Retries: -1,
+		HTTPClient: &http.Client{Transport: n}}))(t)
 }

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/common/hexutil"
 
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/test/must"
@@ -67,8 +66,7 @@ func NewOffice(c Config) (*Office, error) {
 // NewOfficeOnNode returns orders of the game that sells product, on a node whose chain is so old.
 func NewOfficeOnNode(t *testing.T, age time.Duration, proof *rampproof.Config) (*Office, *Store, *Node) {
 	t.Helper()
-	n := &Node{Begin: Now.Add(-age), Head: uint64(age / time.Second),
-		Decimals: hexutil.Encode(common.LeftPadBytes([]byte{18}, 32))}
+	n := &Node{Begin: Now.Add(-age), Head: uint64(age / time.Second), Decimals: Eighteen}
 	store := NewStore(t, func(context.Context, ramp.Step) error { return nil })
 	return OfficeOf(t, store, n, proof), store, n
 }

@@ -4,7 +4,6 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
@@ -20,6 +19,7 @@ import (
 
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/test/must"
+	"github.com/token-ramp/ramp-go/internal/test/rig"
 	"github.com/token-ramp/ramp-go/rampbooks"
 	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/rampsql"
@@ -28,7 +28,7 @@ import (
 
 // peak returns how much the live heap grows while something asks the node, in bytes. It collects garbage while the
 // node answers, and nothing else runs: otherwise, what is allocated meanwhile would count.
-func peak(chain *ledgerChain, do func()) int64 {
+func peak(chain *rig.Node, do func()) int64 {
 	live := func() int64 {
 		runtime.GC()
 		sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
@@ -36,12 +36,12 @@ func peak(chain *ledgerChain, do func()) int64 {
 		return int64(sample[0].Value.Uint64())
 	}
 	before, most := live(), int64(0)
-	chain.asked = func() {
-		if chain.posts%10 == 0 {
+	chain.Asked = func(*rig.Node) {
+		if chain.Requests%10 == 0 {
 			most = max(most, live())
 		}
 	}
-	defer func() { chain.asked = nil }()
+	defer func() { chain.Asked = nil }()
 	do()
 	return max(most, live()) - before
 }
@@ -56,7 +56,7 @@ func TestBooksNeedLittleMemoryForTheirPeriod(t *testing.T) {
 	reconciler := booksOf(t, p, chain)
 	measure := func(days int) (memory int64, requests int) {
 		t.Helper()
-		chain.calls, chain.posts = 0, 0
+		chain.Calls, chain.Requests = 0, 0
 		begun := time.Now()
 		var books *rampbooks.Reconciliation
 		memory = peak(chain, func() {
@@ -77,8 +77,8 @@ func TestBooksNeedLittleMemoryForTheirPeriod(t *testing.T) {
 			t.Errorf("the books have %d orders, and not %d", ended, least)
 		}
 		t.Logf("%d days with %d orders: %.1f MiB, %d calls to the node in %d requests, %v", days, ended,
-			float64(memory)/(1<<20), chain.calls, chain.posts, time.Since(begun).Round(time.Millisecond))
-		return memory, chain.posts
+			float64(memory)/(1<<20), chain.Calls, chain.Requests, time.Since(begun).Round(time.Millisecond))
+		return memory, chain.Requests
 	}
 	few, requests := measure(6)
 	many, all := measure(30)
@@ -92,17 +92,15 @@ func TestBooksNeedLittleMemoryForTheirPeriod(t *testing.T) {
 }
 
 // booksOf returns the reconciler of the orders and the chain of fillMonth.
-func booksOf(t *testing.T, p *place, chain *ledgerChain) *rampbooks.Reconciler {
+func booksOf(t *testing.T, p *place, chain *rig.Node) *rampbooks.Reconciler {
 	t.Helper()
 	items := []ramp.Item{{ID: "item_gold", Amount: ramp.NewAmount(100)}}
-	gold := ramp.Product{Name: "gold", Token: goldToken.Hex(), MintFeeBps: 200, Materials: items, Outputs: items}
-	node := must.Get(ramp.NewRPC(ramp.RPCConfig{URL: "http://node", ChainID: 7, Retries: -1,
-		HTTPClient: &http.Client{Transport: chain}}))(t)
+	gold := ramp.Product{Name: "gold", Token: rig.Token.Hex(), MintFeeBps: 200, Materials: items, Outputs: items}
 	return must.Get(rampbooks.New(rampbooks.Config{
 		Store: newStore(t, p, applyNothing), Products: rampbooks.Always(gold),
 		Logger: slog.New(slog.DiscardHandler),
 		Proof: must.Get(rampproof.New(rampproof.Config{
-			Chain: node, Network: ramp.Mainnet, AnyFailure: true}))(t),
+			Chain: chain.RPC(t), Network: ramp.Mainnet, AnyFailure: true}))(t),
 	}))(t)
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +13,7 @@ import (
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/examples/regions"
 	"github.com/token-ramp/ramp-go/internal/test/must"
+	"github.com/token-ramp/ramp-go/internal/test/rig"
 	"github.com/token-ramp/ramp-go/rampbooks"
 	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/support"
@@ -53,10 +53,10 @@ func TestTheDeskAndTheBooksAreOfAllShards(t *testing.T) {
 	s := newSharded(t)
 	s.settle("alice", 0, 10_000)
 	const day = 24 * time.Hour
-	chain := &ledgerChain{begin: day0.Add(-2 * day), head: uint64(4 * day / blockTime)}
+	chain := newChain(day0.Add(-2*day), day0.Add(2*day))
 	user := common.Address{0xbb}
 	gold := ramp.IntentAsset{Type: ramp.TypeAsset, ID: "gold", Amount: ramp.NewAmount(500)}
-	tokens := ramp.IntentAsset{Type: ramp.TypeERC20, ID: goldToken.Hex(), Amount: ramp.NewAmount(5)}
+	tokens := ramp.IntentAsset{Type: ramp.TypeERC20, ID: rig.Token.Hex(), Amount: ramp.NewAmount(5)}
 	accept := func(d ramp.Direction, at time.Time) order {
 		t.Helper()
 		intent := ramp.Intent{Method: ramp.MethodMint, Type: ramp.Assemble, From: []ramp.IntentAsset{gold},
@@ -81,20 +81,17 @@ func TestTheDeskAndTheBooksAreOfAllShards(t *testing.T) {
 				from, to, hundredths = user, common.Address{}, 500
 			}
 			report := o.report(success)
-			report.TxHash = chain.move(at.Add(20*time.Second), from, to, hundredths).Hex()
+			report.TxHash = sends(chain, at.Add(20*time.Second), from, to, hundredths).Hex()
 			take(t, s.store, o.id, ramp.Finish(report, at.Add(time.Minute)))
 			ended = append(ended, o.id.String())
 		}
 		waiting = append(waiting, accept(ramp.Mint, time.Now().Add(-time.Minute)).id.String())
 	}
-	chain.ready()
 	equal(t, "orders", fmt.Sprint(s.orders()), "[3 3]")
 
-	node := must.Get(ramp.NewRPC(ramp.RPCConfig{URL: "http://node", ChainID: 7, Retries: -1,
-		HTTPClient: &http.Client{Transport: chain}}))(t)
-	proof := must.Get(rampproof.New(rampproof.Config{Chain: node, Network: ramp.Testnet, AnyFailure: true}))(t)
+	proof := must.Get(rampproof.New(rampproof.Config{Chain: chain.RPC(t), Network: ramp.Testnet, AnyFailure: true}))(t)
 	items := []ramp.Item{{ID: "gold", Amount: ramp.NewAmount(100)}}
-	product := ramp.Product{Name: "gold", Token: goldToken.Hex(), MintFeeBps: 200, Materials: items, Outputs: items}
+	product := ramp.Product{Name: "gold", Token: rig.Token.Hex(), MintFeeBps: 200, Materials: items, Outputs: items}
 	log := slog.New(slog.DiscardHandler)
 	desk := must.Get(support.New(support.Config{Store: s.store, Proof: proof, Logger: log}))(t)
 	books := must.Get(rampbooks.New(rampbooks.Config{Store: s.store, Proof: proof, Logger: log,
