@@ -16,6 +16,7 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
 	ramp "github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/test/jsonrpc"
 )
 
 // chain makes a block every twelve seconds, all of them final, except while it stands still.
@@ -164,26 +165,11 @@ func (c *chain) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	single := body[0] != '['
-	if single {
-		body = slices.Concat([]byte("["), body, []byte("]"))
-	}
-	var calls []struct {
-		ID     json.RawMessage
-		Method string
-		Params []json.RawMessage
-	}
-	if err := json.Unmarshal(body, &calls); err != nil {
+	text, err := jsonrpc.Answer(body, func(call jsonrpc.Call) (any, string) {
+		return jsonrpc.Raw(append([]byte(`"result":`), c.answer(call.Method, call.Params)...)), ""
+	})
+	if err != nil {
 		return nil, err
-	}
-	var answers [][]byte
-	for _, call := range calls {
-		answers = append(answers, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, call.ID,
-			c.answer(call.Method, call.Params)))
-	}
-	text := bytes.Join(answers, []byte(","))
-	if !single {
-		text = slices.Concat([]byte("["), text, []byte("]"))
 	}
 	return &http.Response{StatusCode: 200, Status: "200 OK", Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Request: r, Header: http.Header{"Content-Type": {"application/json"}}, ContentLength: int64(len(text)),
