@@ -57,6 +57,19 @@ func StaysPending() Fault {
 	return newFault("stays-pending", always, func(s *fault.Script) { s.Pending = true })
 }
 
+// MinedWithNext keeps the transaction of the order pending until the next order of its network is approved,
+// of whichever player, and lets this one transaction do what both orders are about: a batch of one player, or
+// a bundle of two. It is sent and paid for as this order says, and fails if one of them is to fail. Both
+// results name it, that of this order first. The interface does not say whether the service does this (6).
+//
+// A transaction can end only one order of a [ramp.Handler], and none if it mints and burns for one player and
+// Confirm is a proof of package rampproof: what is left waits for a person. So the game need not confirm both
+// results, and must not move more for one of them than that order is about.
+func MinedWithNext() Fault {
+	return newFault("mined-with-next", func(e *fault.Effects) bool { return e.Together && ended(e) },
+		func(s *fault.Script) { s.WithNext = true })
+}
+
 // TransactionType sets the type of the transaction, which is 0x2 by default. Type
 // 0x7 has its gas fee sponsored (interface 6). Any other type stands for one that
 // is not known yet.

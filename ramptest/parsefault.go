@@ -22,6 +22,7 @@ func form(example Fault, argument, says string, parse func(string) (Fault, error
 var faultForms = fault.Forms{
 	plain(TransactionFails, "receipt.status is 0x0"),
 	plain(StaysPending, "the transaction is never mined"),
+	plain(MinedWithNext, "one transaction is for this order and the next one"),
 	form(TransactionType(0), "NUMBER", "type 0x7 is sponsored; other types are unknown", transactionType),
 	plain(Reorganized, "the block is replaced after the first result"),
 	plain(ReorganizedUnnoticed, "the same, and the result is sent again unchanged"),

@@ -400,7 +400,7 @@ func (s *Service) SetNode(_ context.Context, asked control.NodeRequest) (done co
 	node := chain.Node{Stands: asked.Stands, Behind: uint64(asked.Behind), MaxLogs: asked.MaxLogs}
 	if asked.Forgets != "" {
 		if node.Forgets, err = fault.ParseDuration(asked.Forgets); err != nil {
-			return done, report.Invalid("forgets must be a time such as 90s, 15m or 12h, and at most 10 years")
+			return done, report.Invalid("forgets must be a time such as 15m or 12h, and at most 10 years")
 		}
 	}
 	s.service.Node.Set(asked.Network, node)

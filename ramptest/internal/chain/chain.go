@@ -205,6 +205,14 @@ func (c *Chain) add(t *Transaction) *Transaction {
 	return t
 }
 
+// Join adds moves to a pending transaction.
+func (c *Chain) Join(t *Transaction, moves []Move) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t.Moves = append(slices.Clip(t.Moves), moves...)
+	c.touch(t)
+}
+
 // NextBlock returns when the next block is mined.
 func (c *Chain) NextBlock() time.Time {
 	c.mu.Lock()
@@ -270,8 +278,13 @@ func (c *Chain) execute(t *Transaction, fails bool) {
 	if fails || c.balance(t.From).Cmp(t.Value) < 0 {
 		return
 	}
+	needs := make(map[[2]common.Address]*big.Int) // by token and account
 	for _, m := range t.Moves {
-		if !m.Approval && m.From != (common.Address{}) && c.tokenBalance(m.Token, m.From).Cmp(m.Amount) < 0 {
+		if m.Approval || m.From == (common.Address{}) {
+			continue
+		}
+		need := [2]common.Address{m.Token, m.From}
+		if needs[need] = plus(needs[need], m.Amount); c.tokenBalance(m.Token, m.From).Cmp(needs[need]) < 0 {
 			return
 		}
 	}

@@ -254,13 +254,20 @@ func (s *Orders) place(ctx context.Context, o *order.Order) (*order.Order, error
 		return known, nil
 	}
 	c := s.Chains[o.Network]
-	to := o.Token().Contract()
-	tx, err := c.Sign(ctx, o.Wallet, &to, o.Input(), o.Script.Kind)
-	if err != nil {
-		return nil, err
+	moves := s.unique(o, s.config.Rules.Moves(&o.Request.Intent, o.Fee, o.Wallet.Address(), o.BurnsLess()))
+	first := s.waiting(o.Network)
+	if first != nil {
+		order.Join(first, o)
+		c.Join(o.Tx, moves)
+	} else {
+		to := o.Token().Contract()
+		tx, err := c.Sign(ctx, o.Wallet, &to, o.Input(), o.Script.Kind)
+		if err != nil {
+			return nil, err
+		}
+		tx.Moves = moves
+		o.Tx = c.Submit(tx)
 	}
-	tx.Moves = s.unique(o, s.config.Rules.Moves(&o.Request.Intent, o.Fee, o.Wallet.Address(), o.BurnsLess()))
-	o.Tx = c.Submit(tx)
 	o.TxHash, o.Placed = o.Tx.Hash, s.Clock.Now()
 	s.placed[o.UUID] = o
 	s.approvedAfterAll(o.UUID)
@@ -268,7 +275,7 @@ func (s *Orders) place(ctx context.Context, o *order.Order) (*order.Order, error
 	o.Number = s.count
 	s.queue = append(s.queue, o)
 	s.recordChain(o.UUID, s.Chains.Event(o), "transaction submitted")
-	if !o.Script.Pending {
+	if !o.Script.Pending && !o.Waits() && (first == nil || !first.Script.Pending) {
 		s.jobs.Plan(order.Job{Due: c.NextBlock(), Task: order.MineOrder, Order: o})
 	}
 	s.changes.note(o.UUID)
@@ -276,6 +283,17 @@ func (s *Orders) place(ctx context.Context, o *order.Order) (*order.Order, error
 		return o, s.stranger(ctx, o)
 	}
 	return o, nil
+}
+
+// waiting returns the order of a network whose transaction waits for the next one, or nil. The caller must
+// hold the lock.
+func (s *Orders) waiting(network ramp.Network) *order.Order {
+	for _, o := range s.queue {
+		if _, mined := s.Chains.Outcome(o); o.Network == network && o.Waits() && !mined {
+			return o
+		}
+	}
+	return nil
 }
 
 // stranger mints the tokens of an order once more, without an order.
@@ -316,6 +334,9 @@ func (s *Orders) unique(o *order.Order, moves []chain.Move) (single []chain.Move
 	var held []*big.Int
 	for _, other := range s.queue {
 		if outcome, mined := s.Chains.Outcome(other); !mined || outcome != order.Succeeded {
+			continue
+		}
+		if p := other.Partner.Load(); p != nil && p.Number < other.Number { // it has the same moves
 			continue
 		}
 		for _, m := range other.Tx.Moves {

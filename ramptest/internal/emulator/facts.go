@@ -111,8 +111,13 @@ func knows(a *audit.Account, mode Mode) verdict.Why {
 // chainOf returns what the chain knows about the transaction of an order.
 func (s *Orders) chainOf(o *order.Order) verdict.Chain {
 	c := verdict.Chain{Stays: o.Script.Pending, Stands: s.waits(o), Less: o.BurnsLess()}
+	if p := o.Partner.Load(); p != nil {
+		// what a mint brings and a burn takes may cancel out, and prove neither
+		c.Shared = p.Delivery.Now().State == order.Confirmed || p.Trade().Mint != o.Trade().Mint
+	}
 	switch outcome, mined := s.Chains.Outcome(o); {
 	case !mined:
+		c.WithNext = o.Waits()
 		c.Block = s.Chains[o.Network].NextBlock()
 	case outcome == order.Succeeded:
 		c.End = verdict.Succeeded
@@ -183,8 +188,9 @@ func (s *Orders) nameOf(session ramp.Session, mint bool, id uuid.UUID) string {
 // is negative for a burn.
 func (s *Orders) received(o *order.Order) *big.Rat {
 	sum := new(big.Int)
-	if o.Tx != nil {
-		for _, m := range o.Tx.Moves {
+	if o.Tx != nil { // which may be that of another order, too
+		moves := s.config.Rules.Moves(&o.Request.Intent, o.Fee, o.Address(), o.BurnsLess())
+		for _, m := range moves {
 			if m.To == o.Address() {
 				sum.Add(sum, m.Amount)
 			}

@@ -62,7 +62,9 @@ func (s *Orders) forget() {
 			delete(s.issued, o.UUID)
 			s.changes.note(o.UUID)
 			s.Audit.Forget(o.UUID)
-			s.Chains[o.Network].Forget(o.Tx)
+			if p := o.Partner.Load(); p == nil || s.placed[p.UUID] == nil {
+				s.Chains[o.Network].Forget(o.Tx)
+			}
 			return true
 		})
 	}

@@ -108,7 +108,8 @@ func (s *Orders) without(o *order.Order) (names []string) {
 	_, mined := s.Chains.Outcome(o)
 	o.Delivery.Note(func(d *order.Delivery) {
 		names = o.Script.Without(fault.Effects{Mined: mined, Attempts: d.Attempts, Planned: !d.Next.IsZero(),
-			Scripted: d.Scripted, Reorganized: d.Reorganized, Failed: d.Failed, LeftOut: d.LeftOut})
+			Scripted: d.Scripted, Reorganized: d.Reorganized, Failed: d.Failed, LeftOut: d.LeftOut,
+			Together: o.Partner.Load() != nil})
 	})
 	return names
 }
@@ -130,8 +131,10 @@ func (s *Orders) whyMissed(o *order.Order) string {
 	case !mined && o.Script.Pending:
 		return "its transaction stays pending until service.Deliver ends it"
 	case !told && s.waits(o):
-		return fmt.Sprintf("its chain stands still: call service.SetNode(%q, ramptest.NodeState{}), and then "+
-			"service.Advance", string(o.Network))
+		return fmt.Sprintf("its chain stands still: call service.SetNode(%q, ramptest.NodeState{}), and "+
+			"then service.Advance", string(o.Network))
+	case !mined && o.Waits():
+		return "no other order of its network was approved after it: place one, and call service.Advance"
 	case !mined:
 		return "its transaction is in no block: call service.Advance(time.Minute)"
 	case told && o.Script.WithoutLogs && outcome == order.Failed:

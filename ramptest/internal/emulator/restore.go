@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/ramptest/internal/audit"
@@ -70,6 +71,13 @@ func (k *keeper) restoreOrders() error {
 	})
 	if err != nil {
 		return err
+	}
+	seen := make(map[common.Hash]*order.Order)
+	for _, placed := range o.queue {
+		if other := seen[placed.TxHash]; other != nil {
+			order.Join(other, placed)
+		}
+		seen[placed.TxHash] = placed
 	}
 	slices.SortFunc(o.queue, func(a, b *order.Order) int { return a.Number - b.Number })
 	if n := len(o.queue); n > 0 {

@@ -93,7 +93,7 @@ func (s *Orders) isDue(o *order.Order) bool {
 
 // outcomeOf returns the outcome that the faults of an order give its transaction.
 func outcomeOf(o *order.Order) order.Outcome {
-	if o.Script.Fails {
+	if p := o.Partner.Load(); o.Script.Fails || p != nil && p.Script.Fails {
 		return order.Failed
 	}
 	return order.Succeeded
@@ -158,13 +158,25 @@ func (s *Orders) mine(o *order.Order, outcome order.Outcome) bool {
 	if o.Tx == nil { // the game did not approve it
 		return false
 	}
+	s.mu.Lock() // no other order joins the transaction meanwhile
+	defer s.mu.Unlock()
 	block, mined := s.Chains[o.Network].Mine(o.Tx, outcome == order.Failed)
 	if !mined {
 		return false
 	}
-	o.Delivery.Mined()
 	outcome, _ = s.Chains.Outcome(o) // a burn of more than the wallet holds fails regardless
-	s.recordChain(o.UUID, s.Chains.Event(o), "transaction %s in block %d", outcome, block)
+	noted := func(o *order.Order) {
+		o.Delivery.Mined()
+		s.recordChain(o.UUID, s.Chains.Event(o), "transaction %s in block %d", outcome, block)
+		s.changes.note(o.UUID)
+	}
+	if p := o.Partner.Load(); p != nil {
+		noted(p)
+		if jobs, _ := s.jobs.Of(p); len(jobs) == 0 { // otherwise one is planned for the next block
+			s.planFirst(p)
+		}
+	}
+	noted(o)
 	return true
 }
 

@@ -23,6 +23,7 @@ type Script struct {
 	Fails    bool   // the transaction fails
 	Kind     uint64 // of the transaction
 	Pending  bool
+	WithNext bool // one transaction is for this order and the next one
 	Late     time.Duration
 	Never    bool
 	Held     bool
@@ -101,6 +102,7 @@ type Effects struct {
 	Scripted    bool // the first deliveries were made as the faults say, not by hand
 	Reorganized bool // the block of the transaction was replaced
 	Failed      bool // the game's store has failed
+	Together    bool // its transaction is that of another order, too
 	LeftOut     bool // a result did not have the logs of its transaction
 }
 

@@ -31,14 +31,16 @@ type Order struct {
 	Approval ramp.Approval        // the game's answer
 	TxHash   common.Hash          // the transaction on the chain, see Service.RPCURL of package ramptest
 
-	Wallet     *ramp.Signer // of an order that is being placed
-	Composed   bool         // false for an order that was made by hand
-	Number     int          // counts the orders
-	Fee        ramp.Amount  // basis points
-	Script     fault.Script
-	Tx         *chain.Transaction // nil if the service has not placed the order
-	Placed     time.Time          // when it was submitted to the chain
-	HeldBefore *big.Rat           // the wallet's tokens before the first validate call
+	Wallet   *ramp.Signer // of an order that is being placed
+	Composed bool         // false for an order that was made by hand
+	Number   int          // counts the orders
+	Fee      ramp.Amount  // basis points
+	Script   fault.Script
+	Tx       *chain.Transaction // nil if the service has not placed the order
+	// the other order that has the same transaction, or nil
+	Partner    atomic.Pointer[Order]
+	Placed     time.Time // when it was submitted to the chain
+	HeldBefore *big.Rat  // the wallet's tokens before the first validate call
 	// how the game did not approve it, so that it has no transaction; "" if it did
 	Refused   string
 	NoSession bool // the game then rejected the session when it was asked for the assets
@@ -67,6 +69,16 @@ func (o *Order) Entered() audit.Subject {
 	}
 	return e
 }
+
+// Join lets two orders have the transaction of the first.
+func Join(first, second *Order) {
+	second.Tx = first.Tx
+	first.Partner.Store(second)
+	second.Partner.Store(first)
+}
+
+// Waits reports whether the transaction waits for the next order.
+func (o *Order) Waits() bool { return o.Script.WithNext && o.Partner.Load() == nil }
 
 // String returns a one-line description with the beginning of the UUID.
 func (o *Order) String() string {

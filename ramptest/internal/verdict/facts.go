@@ -19,8 +19,10 @@ type Facts struct {
 
 // Chain is what the chain knows about the transaction of an order.
 type Chain struct {
-	End   End
-	Stays bool // it is pending on purpose
+	End      End
+	Stays    bool // it is pending on purpose
+	WithNext bool // it waits for the next order, which will have the same one
+	Shared   bool // a person may have to end the order, because another one has the same transaction
 	// what is next needs a block, and the chain makes none, on purpose
 	Stands bool
 	Block  time.Time // when the next block comes
@@ -117,6 +119,9 @@ type Statement = tally.Results
 // unpaid reports whether the transaction succeeded, and does not pay for the order.
 func (o *Facts) unpaid() bool { return o.Chain.Less && o.Chain.End == Succeeded }
 
+// excused reports whether the game may leave the order to a person, and has.
+func (o *Facts) excused() bool { return o.Chain.Shared && o.Calls.Progress != Confirmed }
+
 // over reports whether no result is sent any more by itself.
 func (o *Facts) over() bool { return o.Calls.Progress != Open || o.Calls.Refused != "" }
 
@@ -126,6 +131,8 @@ func (o *Facts) failing() bool {
 	c := o.Calls
 	switch d := o.Books.Dispute; {
 	case c.Contrary || o.unpaid() || d != nil && d.Stands != Pending: // it may reject what contradicts
+		return false
+	case o.excused():
 		return false
 	case c.Wrong != "":
 		return true

@@ -23,6 +23,8 @@ func (o *Facts) head(wrong deeds) string {
 		return "The game did not approve the order."
 	case o.Chain.End == Pending && o.Chain.Stays:
 		return "The transaction stays pending, as you chose."
+	case o.Chain.End == Pending && o.Chain.WithNext:
+		return "The transaction waits for the next order, as you chose."
 	case o.Chain.End == Pending:
 		return "The transaction waits for the next block."
 	case c.Progress == Open && c.Attempts == 0:
@@ -31,6 +33,8 @@ func (o *Facts) head(wrong deeds) string {
 		return o.headOfUnconfirmed()
 	case c.Progress != Confirmed && o.unpaid():
 		return "The transaction burned less than the order is about, and the game did not accept that."
+	case o.over() && o.excused():
+		return shared
 	case c.Progress == TurnedDown:
 		return "The game rejected the result, which is not sent again."
 	case c.Progress == GivenUp:

@@ -35,6 +35,8 @@ func Of(o Facts) Verdict {
 		v = newVerdict(Unknown, Unclear, m.begin, said, o.unknown())
 	case o.Calls.Progress != Confirmed && o.unpaid():
 		v = newVerdict(Done, Good, m.begin, m.what, "The game did not accept that.")
+	case o.excused() && (o.Books.Why == Known || o.Books.Why == Off):
+		v = Verdict{State: Unconfirmed, Tone: Warn, Said: join(m.begin, m.what, said, shared)}
 	case o.Calls.Progress != Confirmed:
 		v = newVerdict(Unconfirmed, Bad, m.begin, m.what, said)
 	case o.Books.Why == Off: // somebody has chosen not to know
@@ -73,6 +75,8 @@ func Of(o Facts) Verdict {
 	return v
 }
 
+const shared = "The transaction is that of another order, too, so a person must end this one."
+
 // calls describes the transaction, if it is pending, or how the game answered the
 // results.
 func (o *Facts) calls(m movement) (said string, next Next) {
@@ -86,6 +90,8 @@ func (o *Facts) calls(m movement) (said string, next Next) {
 		return fmt.Sprintf("Sending the result now (attempt %d).", c.Attempts), next
 	case o.Chain.End == Pending && o.Chain.Stays:
 		return "The transaction stays pending, as you chose. No result will come.", next
+	case o.Chain.End == Pending && o.Chain.WithNext:
+		return "The transaction waits for the next order, as you chose.", next
 	case o.Chain.End == Pending && o.Chain.Stands:
 		return "The transaction waits for a block, and the chain stands still, as you chose.", next
 	case o.Chain.End == Pending:
@@ -177,7 +183,7 @@ func (o *Facts) movement() movement {
 	case len(rest) == 0:
 	case end == Pending && len(b.Moved) == 0: // a game may take the assets with the result
 		m.toCome = rest
-	case end != Pending && !o.over() && (len(b.Moved) == 0 || b.Moved.Equal(b.Sum)):
+	case end != Pending && (!o.over() || o.excused()) && (len(b.Moved) == 0 || b.Moved.Equal(b.Sum)):
 		m.toCome = rest
 	default:
 		m.wrong = b.Moved.Minus(due)
