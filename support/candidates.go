@@ -32,7 +32,7 @@ type found struct {
 // addCandidates makes candidates of transactions, best first.
 func (o *Orders) addCandidates(ctx context.Context, report *Report, transactions []found) error {
 	order := &report.Order
-	others, err := o.waitingOf(ctx, order)
+	others, err := o.othersOf(ctx, order)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,8 @@ func (o *Orders) addCandidates(ctx context.Context, report *Report, transactions
 		for _, other := range others {
 			covers := !c.Batch || o.prover.Covers(&other, c.ended, &tx.receipt) == nil &&
 				o.prover.Covers(&other, append(slices.Clip(c.ended), order), &tx.receipt) != nil
-			if _, unproven := o.prover.Check(&other, &tx.sent, &tx.receipt); unproven == nil && covers {
+			_, unproven := o.prover.Check(&other, &tx.sent, &tx.receipt)
+			if unproven == nil && covers && mayBeOf(&other, c.Hash, c.Time) {
 				c.AlsoProves = append(c.AlsoProves, other.UUID)
 				explained = explained || isTimely(&other)
 			}
@@ -249,14 +250,23 @@ func movedBy(e *ramp.Evidence) *big.Int {
 	return e.Units
 }
 
-// waitingOf returns the other orders of an order's user that wait, if the store can list them.
-func (o *Orders) waitingOf(ctx context.Context, order *ramp.Order) ([]ramp.Order, error) {
+// othersOf returns the other orders of an order's user to which a transaction may belong, if the store can list
+// them. Those that have succeeded have theirs.
+func (o *Orders) othersOf(ctx context.Context, order *ramp.Order) ([]ramp.Order, error) {
 	lister, ok := o.config.Store.(rampbooks.OrderLister)
 	if !ok {
 		return nil, nil
 	}
 	all, err := o.scope.All(orderlist.Of(ctx, lister.UserOrders, order.UserAddress))
 	return slices.DeleteFunc(all, func(other ramp.Order) bool {
-		return other.UUID == order.UUID || other.State != ramp.OrderAccepted || orderlist.IsDamaged(&other)
+		return other.UUID == order.UUID || other.State == ramp.OrderSucceeded || orderlist.IsDamaged(&other)
 	}), err
+}
+
+// mayBeOf reports whether a transaction at a time may be that of an order of othersOf: it waits, or has ended without
+// this transaction. The wallet may then have sent another one with the same signature, for as long as results come.
+func mayBeOf(other *ramp.Order, hash common.Hash, at time.Time) bool {
+	return other.State == ramp.OrderAccepted ||
+		common.HexToHash(other.TxHash) != hash && at.Before(other.AcceptedAt.Add(maxDelay)) &&
+			!at.Before(other.AcceptedAt.Add(-skew))
 }

@@ -84,7 +84,7 @@ var decisions = map[string]func(t *testing.T){
 				[]bool{report.Candidates[0].OtherAmount, report.Candidates[1].OtherAmount})
 			assert.Contains(t, report.Candidates[0].AlsoProves, hanging[1].UUID)
 			assert.Contains(t, report.Text(), "another amount than the order is about")
-			assert.Contains(t, report.Text(), "it also proves that order "+hanging[1].UUID.String())
+			assert.Contains(t, report.Text(), "it would also prove the end of order "+hanging[1].UUID.String())
 			_, err := orders.Finish(t.Context(), hanging[2].UUID, sent[0], alice)
 			require.ErrorContains(t, err, ", too, which waits: ask the service whose it is")
 			store.Keep(t, rig.Ended(hanging[1], ramp.OrderSucceeded, sent[1], rig.Now))

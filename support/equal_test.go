@@ -62,6 +62,52 @@ func TestATransactionOfTwoOrdersIsNotFinishedWithUnasked(t *testing.T) {
 	}
 }
 
+// The transaction of a mint failed, and the wallet sent another one with the same signature: it fits an equal mint that
+// waits, and is not its own.
+func TestATransactionMayBeThatOfAnOrderThatHasFailed(t *testing.T) {
+	for name, c := range map[string]struct {
+		state ramp.OrderState
+		older time.Duration
+		may   bool
+	}{
+		"failed":          {ramp.OrderFailed, time.Minute, true},
+		"abandoned":       {ramp.OrderAbandoned, time.Minute, true},
+		"succeeded":       {ramp.OrderSucceeded, time.Minute, false},
+		"failed long ago": {ramp.OrderFailed, 14 * time.Hour, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAbsence(t)
+			a.store.Witness(t, a.node)
+			delete(a.store.Orders, a.order.UUID)
+			order := rig.OrderOf(ramp.Mint, 5, a.order.AcceptedAt)
+			other := rig.OrderOf(ramp.Mint, 5, order.AcceptedAt.Add(-c.older))
+			minted := rig.Tx{Transfers: []ramp.Transfer{rig.Moved(common.Address{}, rig.Player, 490)}, From: rig.Player,
+				Payer: rig.Payer, To: rig.Vault}
+			own := minted
+			if c.state != ramp.OrderSucceeded {
+				own.Failed, own.Transfers = true, nil
+			}
+			end := rig.Ended(other, c.state, a.node.Send(other.AcceptedAt.Add(30*time.Second), own), order.AcceptedAt)
+			a.store.Keep(t, order, end)
+			hash := a.node.Send(order.AcceptedAt.Add(2*time.Minute), minted)
+
+			report := must.Get(a.Show(t.Context(), order.UUID))(t)
+			next := support.Advise(report, rig.Now)
+			if !c.may {
+				assert.Equal(t, support.NextFinish, next.Next)
+				must.Get(a.Finish(t.Context(), order.UUID, hash, alice))(t)
+				return
+			}
+			assert.Equal(t, support.NextAskService, next.Next)
+			assert.Contains(t, report.Text(), "it would also prove the end of order "+other.UUID.String())
+			_, err := a.Finish(t.Context(), order.UUID, hash, alice)
+			require.ErrorIs(t, err, rampproof.ErrNotProven)
+			require.ErrorContains(t, err, "which has ended as "+string(c.state)+": ask the service whose it is")
+			must.Get(a.Finish(t.Context(), order.UUID, hash, against))(t) // it has said so
+		})
+	}
+}
+
 // A person ended the wrong one of two equal orders. Whichever of them the transaction belongs to, the player is right
 // if the other one ends as if it were the one: so it can be ended, as soon as no transaction of either can come.
 func TestWhatIsLeftOfTwoEqualOrdersCanBeEnded(t *testing.T) {

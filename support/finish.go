@@ -20,8 +20,8 @@ import (
 // failed mint gives back, and a successful burn grants. [Config].Proof is required, whose
 // confirmations the transaction must have. If it does not prove the end of the order, the
 // error wraps [rampproof.ErrNotProven]; [Decision].AgainstEvidence overrides that. It also proves
-// nothing if it fits another order of the user that waits, because nobody but the service knows whose
-// it is. Before a mint is given back, Finish looks for a transaction that minted it, and fails as
+// nothing if it fits another order of the user, which waits or has ended without tokens, because nobody but
+// the service knows whose it is. Before a mint is given back, Finish looks for a transaction that minted it, and fails as
 // [Orders.Abandon] does. AgainstEvidence does not override a [*CandidateError] here.
 //
 // Who and why are logged and stored. If the order has ended otherwise, or another order has
@@ -141,8 +141,8 @@ func (o *Orders) timeOf(ctx context.Context, receipt *ramp.Receipt) (at time.Tim
 	return evidence.TimeOf(block.Timestamp), nil
 }
 
-// checkWhose returns an error if a transaction that proves the end of an order fits another one of its user
-// that waits, too: if the wrong one ended, nobody could end the other as it did.
+// checkWhose returns an error if a transaction that proves the end of an order may be that of another one of its
+// user, too: if the wrong one ended, nobody could end the other as it did.
 func (o *Orders) checkWhose(
 	ctx context.Context, order *ramp.Order, result *ramp.Result, at time.Time, d Decision,
 ) error {
@@ -156,19 +156,24 @@ func (o *Orders) checkWhose(
 	if err != nil || ended != nil {
 		return err // likewise
 	}
-	others, err := o.waitingOf(ctx, order)
+	others, err := o.othersOf(ctx, order)
 	if err != nil {
 		return err
 	}
 	for i := range others {
 		other := &others[i]
 		e, unproven := o.prover.Check(other, result.Transaction, &result.Receipt)
-		isTimely := !other.AcceptedAt.Add(-skew).After(at)
-		if unproven == nil && isTimely && !o.fitsOnly(order, other, &e) {
-			return fmt.Errorf("ramp: order %s: %w: it fits order %s, too, which waits: ask the service "+
-				"whose it is, and finish that one against the evidence",
-				order.UUID, rampproof.ErrNotProven, other.UUID)
+		may := !other.AcceptedAt.Add(-skew).After(at) && mayBeOf(other, result.Receipt.TransactionHash, at)
+		if unproven != nil || !may || o.fitsOnly(order, other, &e) {
+			continue
 		}
+		is := "waits"
+		if other.State != ramp.OrderAccepted {
+			is = "has ended as " + string(other.State)
+		}
+		return fmt.Errorf("ramp: order %s: %w: it fits order %s, too, which %s: ask the service "+
+			"whose it is. If it is this order's, finish this one against the evidence",
+			order.UUID, rampproof.ErrNotProven, other.UUID, is)
 	}
 	return nil
 }

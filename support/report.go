@@ -89,8 +89,9 @@ type Candidate struct {
 	// of a mint, as far as that is known.
 	OtherAmount bool `json:"other_amount,omitzero"`
 
-	// AlsoProves are the user's other orders that wait and whose end it proves, too, if the
-	// store is a [rampbooks.OrderLister].
+	// AlsoProves are the user's other orders whose end it proves, too, if the store is a
+	// [rampbooks.OrderLister]: those that wait, and those that have failed or were abandoned, whose signature
+	// may have been sent once more.
 	AlsoProves []uuid.UUID `json:"also_proves,omitempty"`
 
 	// EndedOther is another order that has ended by the transaction, if the store is a

@@ -74,8 +74,7 @@ func (r *Report) Text() (text string) {
 		}
 		for _, other := range c.AlsoProves {
 			fmt.Fprintf(out,
-				"    it also proves that order %s, which waits, has ended: ask the service "+
-					"whose it is\n", other)
+				"    it would also prove the end of order %s: ask the service whose it is\n", other)
 		}
 		if c.Objection != "" {
 			fmt.Fprintf(out, "    abandoning the order fails: %s\n", c.Objection)
