@@ -361,13 +361,18 @@ func (w *world) called() bool { return w.again != nil }
 
 func (w *world) lives() bool { return !w.chain.stands() }
 
-// unsent reports whether a transaction is on the chain and the service has not yet said so.
-func (w *world) unsent() bool {
-	return w.has(func(o *order) bool { return w.chain.has(o.tx) && o.told == 0 })
-}
+// unsent reports whether a transaction is on the chain and the service has not yet said so of any of its orders.
+func (w *world) unsent() bool { return w.unsentTx() != nil }
 
 func (w *world) unsentTx() *tx {
-	return w.any(func(o *order) bool { return w.chain.has(o.tx) && o.told == 0 }).tx
+	o := w.any(func(o *order) bool {
+		return w.chain.has(o.tx) &&
+			!slices.ContainsFunc(w.orders, func(b *order) bool { return b.tx == o.tx && b.told > 0 })
+	})
+	if o == nil {
+		return nil
+	}
+	return o.tx
 }
 
 // reorganizes: a transaction is in a later block.
