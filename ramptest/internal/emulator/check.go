@@ -143,6 +143,9 @@ func (s *Service) Failure(found string) string {
 	}
 	about := s.involved()
 	shown := about[:min(len(about), maxStory)]
+	if all := s.Orders.All(); len(all) == 2 { // what is wrong with one may be the other one's doing
+		shown = append(slices.Clone(shown), all[0].UUID, all[1].UUID)
+	}
 	timeline, others := s.History.Timeline(func(e *control.Event) bool {
 		return slices.Contains(shown, e.UUID) || e.UUID == uuid.Nil && e.Failed
 	})

@@ -277,6 +277,18 @@ func theTestOfTheREADME(t testing.TB, g *game) {
 	require.ErrorContains(t, err, "INVALID_BALANCE")
 }
 
+// The block of docs/testing.md.
+func TestTwoOrdersAtOnce(t *testing.T) {
+	newService := func(t *testing.T) (*ramptest.Service, *ramp.Client) {
+		key, signer, terms, newHandler := wire(t, &game{db: open(t)})
+		service := ramptest.Start(t, ramptest.Config{Key: key, Validator: signer.Address(), Closed: true})
+		service.SetHandler(newHandler(service))
+		return service, ramp.Must(ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: key, Terms: terms,
+			HTTPClient: service.Client()}))
+	}
+	// block: for name, pair := range ramptest.Pairs() {
+}
+
 // wire returns what the tests of the documents are about.
 func wire(t testing.TB, g *game) (
 	ramp.HMACKey, *ramp.Signer, *ramp.Terms, func(*ramptest.Service) http.Handler,
