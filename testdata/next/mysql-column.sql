@@ -1,2 +1,2 @@
--- What an order is for, as the player wrote it.
-ALTER TABLE ramp_orders ADD COLUMN memo TEXT NULL, ALGORITHM=INSTANT;
+-- A text of the player.
+ALTER TABLE ramp_orders ADD COLUMN of_next_release TEXT NULL, ALGORITHM=INSTANT;

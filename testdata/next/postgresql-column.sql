@@ -1,2 +1,2 @@
--- What an order is for, as the player wrote it.
-ALTER TABLE ramp_orders ADD COLUMN memo text;
+-- A text of the player.
+ALTER TABLE ramp_orders ADD COLUMN of_next_release text;

@@ -1,8 +1,8 @@
 // Package nextrelease makes the release after this one, for tests in which servers of two releases run
-// side by side: a copy of the repository in which an order has a field more, memo, and its table a
-// column and an index more. What the copy changes is what the guide in CONTRIBUTING.md asks of whoever
-// adds a field; the statements of its migrations are in testdata/next. Its tables have the two versions that
-// follow those of this release.
+// side by side: a copy of the repository in which an order has one more field, of_next_release, and its table
+// one more column and one more index. Nobody else gives a field this name. What the copy changes is what the
+// guide in CONTRIBUTING.md asks of whoever adds a field; the statements of its migrations are in testdata/next.
+// Its tables have the two versions that follow those of this release.
 package nextrelease
 
 import (
@@ -16,35 +16,36 @@ import (
 	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
-const memo = "\tMemo string `json:\"memo,omitempty\"`"
+const field = "\tOfNextRelease string `json:\"of_next_release,omitempty\"`"
 
-// edits are the lines that are added to files of the copy. $COLUMN and $INDEX are
-// versions of the tables.
-var edits = []struct{ file, after, added string }{
-	{"types.go", "`json:\"user_address\"`", memo},
-	{"order.go", "`json:\"settled,omitempty\"`", memo},
-	{"order.go", "UserAddress: r.UserAddress,", "\t\tMemo: r.Memo,"},
+// edit is a line that is added to a file of the copy.
+type edit struct{ file, after, added string }
+
+// edits are those of every release. $COLUMN and $INDEX are versions of the tables.
+var edits = []edit{
+	{"types.go", "`json:\"user_address\"`", field},
+	{"order.go", "`json:\"settled,omitempty\"`", field},
+	{"order.go", "UserAddress: r.UserAddress,", "\t\tOfNextRelease: r.OfNextRelease,"},
 	{"order.go", `p.requireStorable(o.ProjectID, "project_id"`,
-		"\tp.requireStorable(o.Memo, \"memo\", storable.MaxText)"},
+		"\tp.requireStorable(o.OfNextRelease, \"of_next_release\", storable.MaxText)"},
 	{"order.go", `return stored.conflict("digest")`,
-		"\t\tcase stored.Memo != \"\" && stored.Memo != opened.Memo:\n" +
-			"\t\t\treturn stored.conflict(\"memo\")"},
+		"\t\tcase stored.OfNextRelease != \"\" && stored.OfNextRelease != opened.OfNextRelease:\n" +
+			"\t\t\treturn stored.conflict(\"of_next_release\")"},
 
 	{"rampsql/columns.go", "any { return &r.intent }},",
-		"\t{\"memo\", $COLUMN, text, storable.MaxText, ofPlayer, atAccept,\n" +
-			"\t\tfunc(r *orderRow) any { return (*optional)(&r.Memo) }},"},
+		"\t{\"of_next_release\", $COLUMN, text, storable.MaxText, ofPlayer, atAccept,\n" +
+			"\t\tfunc(r *orderRow) any { return (*optional)(&r.OfNextRelease) }},"},
 	{"rampsql/columns.go", `{"ramp_orders_tx_hash", 1},`, "\t{\"ramp_orders_network\", $INDEX},"},
-
-	{"rampsql/schema/postgresql.sql", "JSON as text", "    memo         text,"},
-	{"rampsql/schema/mysql.sql", "JSON as text", "    memo         TEXT        NULL,"},
-	{"rampsql/schema/sqlite.sql", "JSON as text", "    memo         TEXT,"},
-	{"rampsql/schema/postgresql.sql", "ON ramp_orders (tx_hash);",
-		"CREATE INDEX IF NOT EXISTS ramp_orders_network ON ramp_orders (network, accepted_at);"},
-	{"rampsql/schema/mysql.sql", "UNIQUE KEY ramp_orders_tx_hash",
-		"    KEY ramp_orders_network (network, accepted_at),"},
-	{"rampsql/schema/sqlite.sql", "ON ramp_orders (tx_hash);",
-		"CREATE INDEX IF NOT EXISTS ramp_orders_network ON ramp_orders (network, accepted_at);"},
 }
+
+// Those of the schema of each dialect. An index is a statement, or a key of its table.
+var (
+	columnOfSchema = edit{after: "JSON as text", added: "    of_next_release TEXT,"}
+	indexOfSchema  = edit{after: "ON ramp_orders (tx_hash);",
+		added: "CREATE INDEX IF NOT EXISTS ramp_orders_network ON ramp_orders (network, accepted_at);"}
+	keyOfSchema = edit{after: "UNIQUE KEY ramp_orders_tx_hash",
+		added: "    KEY ramp_orders_network (network, accepted_at),"}
+)
 
 // Copy copies the repository at root and makes the next release of the copy. It returns its directory.
 func Copy(t *testing.T, root string) string {
@@ -55,7 +56,7 @@ func Copy(t *testing.T, root string) string {
 	}
 	newest := newestVersion(t, dir)
 	versions := strings.NewReplacer("$COLUMN", strconv.Itoa(newest+1), "$INDEX", strconv.Itoa(newest+2))
-	for _, e := range edits {
+	for _, e := range append(editsOfSchemas(t, dir), edits...) {
 		path := filepath.Join(dir, e.file)
 		before, after, found := strings.Cut(string(must.Get(os.ReadFile(path))(t)), e.after)
 		if !found || strings.Contains(after, e.after) {
@@ -77,6 +78,26 @@ func Copy(t *testing.T, root string) string {
 		}
 	}
 	return dir
+}
+
+// editsOfSchemas returns those of the schema of each dialect.
+func editsOfSchemas(t *testing.T, dir string) (list []edit) {
+	t.Helper()
+	for _, file := range must.Get(filepath.Glob(filepath.Join(dir, "rampsql/schema/*.sql")))(t) {
+		name := filepath.Base(file)
+		if strings.Contains(name, "-") {
+			continue // it is a migration
+		}
+		index := indexOfSchema
+		if strings.Contains(string(must.Get(os.ReadFile(file))(t)), keyOfSchema.after) {
+			index = keyOfSchema
+		}
+		for _, e := range []edit{columnOfSchema, index} {
+			e.file = "rampsql/schema/" + name
+			list = append(list, e)
+		}
+	}
+	return list
 }
 
 // newestVersion returns the version of the tables of this release. Each but the first has its migrations.

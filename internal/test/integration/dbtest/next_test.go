@@ -60,7 +60,7 @@ func TestBesideTheNextRelease(t *testing.T) {
 	t.Run("it ends the orders of every release", func(t *testing.T) {
 		said := output(t, copied+"/internal/test/integration/dbtest", nil, tests, "-test.v", "-test.run",
 			"^TestThisRelease")
-		if !strings.Contains(said, `does not have ["Memo"]`) {
+		if !strings.Contains(said, `does not have ["OfNextRelease"]`) {
 			t.Errorf("the field that was added was not tried:\n%s", said)
 		}
 	})
@@ -130,8 +130,8 @@ func deploy(t *testing.T, p *place, next, migrate string) {
 	take(t, before, remembered.id, remembered.finish(success))
 	_ = must.Get(after.Update(t.Context(), remembered.id, func(stored *ramp.Order) (ramp.Step, error) {
 		text := string(must.Get(json.Marshal(stored))(t))
-		if stored != nil && !strings.Contains(text, `"memo":"for alice"`) {
-			t.Errorf("the next release reads %s, without its memo", text)
+		if stored != nil && !strings.Contains(text, `"of_next_release":"for alice"`) {
+			t.Errorf("the next release reads %s, without what the next release has stored", text)
 		}
 		return remembered.finish(success)(stored)
 	}))(t)
@@ -147,7 +147,7 @@ func remembering(next ramp.Transition) ramp.Transition {
 			if failed != nil {
 				return ramp.Step{}, failed
 			}
-			err = json.Unmarshal(append([]byte(`{"memo":"for alice",`), text[1:]...), &step.Order)
+			err = json.Unmarshal(append([]byte(`{"of_next_release":"for alice",`), text[1:]...), &step.Order)
 		}
 		return step, err
 	}

@@ -187,7 +187,7 @@ func (w *world) end() {
 			of = " ON ramp_orders"
 		}
 		w.exec("DROP INDEX ramp_orders_network" + of)
-		w.exec("ALTER TABLE ramp_orders DROP COLUMN memo")
+		w.exec("ALTER TABLE ramp_orders DROP COLUMN of_next_release")
 	}
 	for _, closes := range w.closes {
 		closes()
