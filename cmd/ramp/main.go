@@ -4,10 +4,16 @@
 //	go run github.com/token-ramp/ramp-go/cmd/ramp emulate -game http://127.0.0.1:8080
 //	go run github.com/token-ramp/ramp-go/cmd/ramp check -url http://127.0.0.1:8080
 //
-// The emulate command plays the service for a game's server; trigger, orders, resend
-// and advance drive it. The check command judges a server. The record command writes
-// down what the real service sends. See "ramp help COMMAND", docs/control.md,
-// docs/testing.md and docs/recording.md.
+// The commands:
+//
+//	emulate   play the service        check    judge a server
+//	trigger   start a mint or burn    connect  first contact with the real service
+//	orders    list, show, wait        sign     the HMAC of standard input
+//	resend    send a result again     version  print the version
+//	advance   let time pass           help     the flags of a command
+//	ready     wait for an emulator    record   write down what the real service sends
+//
+// See "ramp help COMMAND", docs/control.md and docs/testing.md.
 package main
 
 import (

@@ -2,12 +2,14 @@ package main
 
 import (
 	"maps"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 // What names a command names one that exists, and the usage names all.
@@ -20,6 +22,10 @@ func TestTheUsageNamesEveryCommand(t *testing.T) {
 		}
 	}
 	assert.ElementsMatch(t, slices.Collect(maps.Keys(commands)), listed, "the usage in main.go names other commands")
+	comment, _, _ := strings.Cut(string(must.Get(os.ReadFile("main.go"))(t)), "\npackage main\n")
+	lines := strings.Join(regexp.MustCompile(`(?m)^  .*\n`).FindAllString(list, -1), "")
+	assert.True(t, strings.Contains(comment, "\n//\n"+strings.ReplaceAll("\n"+lines, "\n  ", "\n//\t")[1:]+"//\n"),
+		"the package comment in main.go must list the commands as the usage does:\n%s", lines)
 
 	named := map[string][]string{
 		"alone in meaning.go":             slices.Collect(maps.Keys(alone)),

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"flag"
 	"regexp"
 	"slices"
 	"strings"
@@ -37,11 +38,13 @@ var refusedAlone = map[string]string{
 // Every pair of flags of every command either means something, or is refused with a sentence.
 func TestEveryPairOfFlagsMeansSomething(t *testing.T) {
 	const unseen = "\u200b" // ends each command after its flags have a meaning
-	for _, name := range []string{"RAMP_ASSET", "RAMP_SECOND_ASSET", "RAMP_RUN", "RAMP_STATE",
+	set := []string{"RAMP_ASSET", "RAMP_SECOND_ASSET", "RAMP_RUN", "RAMP_STATE",
 		"RAMP_RESULT_TYPE", "RAMP_FOLDER", "RAMP_RECORD_LISTEN", "RAMP_KEY_FILE", "RAMP_PROJECT", "RAMP_API_URL",
-		"RAMP_ORDERS_STATE", "RAMP_SESSION"} {
+		"RAMP_ORDERS_STATE", "RAMP_SESSION"}
+	for _, name := range set {
 		t.Setenv(name, "x"+unseen)
 	}
+	var read []string // the variables of all flags
 	t.Setenv("RAMP_HMAC_KEY", "")
 	values := map[string]string{"timeout": "1ms", "settle": "1ms", "late": "1ms", "fault": "transaction-fails",
 		"material": "a=5", "output": "a=5"}
@@ -51,6 +54,7 @@ func TestEveryPairOfFlagsMeansSomething(t *testing.T) {
 		argument := arguments[name]
 		given := map[string][]string{}
 		for _, m := range line.FindAllStringSubmatch(ends(t, 0, "help", name), -1) {
+			read = append(read, variable(flag.NewFlagSet(name, flag.ContinueOnError), m[1]))
 			if given[m[1]] = []string{"-" + m[1]}; m[2] != "" {
 				given[m[1]] = append(given[m[1]], cmp.Or(values[m[1]], "5"))
 			}
@@ -101,6 +105,7 @@ func TestEveryPairOfFlagsMeansSomething(t *testing.T) {
 			}
 		}
 	}
+	assert.Subset(t, read, set, "this test sets a variable that no flag reads")
 }
 
 func TestAListHasNoOrder(t *testing.T) {
