@@ -622,51 +622,47 @@ func TestAGameThatDoesNotAnswerIsSaidOnce(t *testing.T) {
 // Against a correct game, no fault may be called a failure of the game at any time.
 func TestNoFaultIsAFailureOfACorrectGame(t *testing.T) {
 	racedetector.Skip(t)
-	arguments := strings.NewReplacer("NUMBER", "0x7", "COUNT", "3", "DURATION", "11s", "CALL", "result")
-	for _, form := range ramptest.FaultForms() {
-		result := arguments.Replace(form[0])
-		for _, text := range slices.Compact([]string{result, strings.ReplaceAll(result, "result:", "validate:")}) {
-			if text == "expired-uuid" || text == "burns-less" {
-				continue // there is no order; this game has no Proof, so it can be cheated
-			}
-			for _, burn := range []bool{false, true} {
-				for _, fails := range []bool{false, true} {
-					c := newCounter(t)
-					fault := must.Get(ramptest.ParseFault(text))(t)
-					faults := []ramptest.Fault{ramptest.Perhaps(fault)}
-					if fails {
-						faults = append(faults, ramptest.Perhaps(ramptest.TransactionFails()))
-					}
-					play := c.service.Mint
-					if burn {
-						play = c.service.Burn
-					}
-					name := fmt.Sprintf("%s, burn %v, fails %v", text, burn, fails)
-					order, err := play(t.Context(), c.initialize(t), c.session, ramp.NewAmount(10), faults...)
-					if errors.Is(err, ramptest.ErrLostAnswer) {
-						assert.Contains(t, c.page(t, "/"), "0 orders, 1 not placed", name)
-						continue
-					}
-					if errors.Is(err, ramptest.ErrOffTerms) { // this game offers everything
-						assert.Contains(t, c.page(t, "/?show=attention"),
-							"The game approved an order off the terms of its UUID.", name)
-						continue
-					}
-					require.NoError(t, err, name)
-					for _, pass := range []time.Duration{0, time.Second, time.Second, time.Minute, 5 * time.Minute,
-						time.Hour, 24 * time.Hour} {
-						c.service.Advance(pass)
-						_, shown := c.control(t, "GET", "/control/orders/"+order.UUID.String(), "")
-						require.False(t, shown.Attention || shown.Loss, "%s after %s: %s", name, pass, shown.Said)
-						require.Contains(t, []string{"waiting", "done"}, string(shown.State), name)
-						said := c.pageOf(t, order)
-						require.Contains(t, said, shown.Head, "the page says the same")
-						require.NotContains(t, said, "✗", name)
-						require.Contains(t, c.page(t, "/"), "All 1 Needs attention 0", name)
-					}
-					for _, e := range c.service.Events() {
-						require.False(t, e.Failed, "%s: %s", name, e)
-					}
+	for _, fault := range everyFault(t) {
+		text := fault.String()
+		if text == "expired-uuid" || text == "burns-less" {
+			continue // there is no order; this game has no Proof, so it can be cheated
+		}
+		for _, burn := range []bool{false, true} {
+			for _, fails := range []bool{false, true} {
+				c := newCounter(t)
+				faults := []ramptest.Fault{ramptest.Perhaps(fault)}
+				if fails {
+					faults = append(faults, ramptest.Perhaps(ramptest.TransactionFails()))
+				}
+				play := c.service.Mint
+				if burn {
+					play = c.service.Burn
+				}
+				name := fmt.Sprintf("%s, burn %v, fails %v", text, burn, fails)
+				order, err := play(t.Context(), c.initialize(t), c.session, ramp.NewAmount(10), faults...)
+				if errors.Is(err, ramptest.ErrLostAnswer) {
+					assert.Contains(t, c.page(t, "/"), "0 orders, 1 not placed", name)
+					continue
+				}
+				if errors.Is(err, ramptest.ErrOffTerms) { // this game offers everything
+					assert.Contains(t, c.page(t, "/?show=attention"),
+						"The game approved an order off the terms of its UUID.", name)
+					continue
+				}
+				require.NoError(t, err, name)
+				for _, pass := range []time.Duration{0, time.Second, time.Second, time.Minute, 5 * time.Minute,
+					time.Hour, 24 * time.Hour} {
+					c.service.Advance(pass)
+					_, shown := c.control(t, "GET", "/control/orders/"+order.UUID.String(), "")
+					require.False(t, shown.Attention || shown.Loss, "%s after %s: %s", name, pass, shown.Said)
+					require.Contains(t, []string{"waiting", "done"}, string(shown.State), name)
+					said := c.pageOf(t, order)
+					require.Contains(t, said, shown.Head, "the page says the same")
+					require.NotContains(t, said, "✗", name)
+					require.Contains(t, c.page(t, "/"), "All 1 Needs attention 0", name)
+				}
+				for _, e := range c.service.Events() {
+					require.False(t, e.Failed, "%s: %s", name, e)
 				}
 			}
 		}
