@@ -2,6 +2,7 @@ package support_test
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -64,10 +65,35 @@ func TestRestoreStoresAgainWhatTheLogHas(t *testing.T) {
 		require.NoError(t, err, name)
 		was := before[name]
 		was.Reason, was.FinishedAt = after.Reason, after.FinishedAt // a person has ended it now
-		assert.True(t, was.Equal(after), "%s: %+v, and was %+v", name, after, was)
+		assert.True(t, was.Equal(after), "%s: %+v, and was %+v%s", name, after, was, ofAccept)
 		assert.Equal(t, after.State != ramp.OrderAccepted, after.Reason == "carol: case 17", name)
 	}
 	assert.Contains(t, s.Log.String(), "ramp: order restored")
+}
+
+// ofAccept ends the message of each test that a field which is stored with an order fails.
+const ofAccept = ". accept in restore.go must give the call each field that an order stores: " +
+	`see "Store a field with an order" in CONTRIBUTING.md`
+
+// What an order stores of its validate call is there again, also a field that the emulator does not send.
+func TestEveryFieldOfAnOrderIsRestored(t *testing.T) {
+	s := newStudio(t)
+	s.Witness(t)
+	older := slices.Collect(maps.Values(s.Store.Orders))
+	was, err := s.Store.Order(t.Context(), s.Mint(t, ramptest.StaysPending()))
+	require.NoError(t, err)
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[ramp.ValidateRequest]()) {
+		if stored := reflect.ValueOf(&was).Elem().FieldByName(field.Name); stored.IsValid() && stored.IsZero() {
+			stored.SetString("a text")
+		}
+	}
+	s.Lose(t, 1000, older...)
+	lost := support.Logged{UUID: was.UUID, State: was.State, Missing: true, Order: &was}
+	_, err = s.Restore(t.Context(), []support.Logged{lost}, support.Decision{Who: "carol", Reason: "case 17"})
+	require.NoError(t, err)
+	after, err := s.Store.Order(t.Context(), was.UUID)
+	require.NoError(t, err)
+	assert.True(t, was.Equal(after), "%+v, and was %+v%s", after, was, ofAccept)
 }
 
 // Equal mints of a player waited at the time of the backup. The transaction of each fits the others, and the log says

@@ -195,7 +195,7 @@ func TestTheDocumentedReportIsTrue(t *testing.T) {
 			first.Call.Path, first.Saw, first.Want, first.Case.Fix,
 			n(judge.Failed), len(verdicts), first.Case.ID, n(judge.Noted), n(judge.Unproven), n(judge.Unasked),
 			n(judge.Waived), n(judge.Skipped), n(judge.Untried))
-		assert.True(t, strings.Contains(string(document), report), report)
+		assert.True(t, strings.Contains(string(document), report), "docs/testing.md must have the report\n%s", report)
 	})
 }
 

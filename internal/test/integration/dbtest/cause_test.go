@@ -36,7 +36,8 @@ func TestTheWrongDialectAcceptsNoOrder(t *testing.T) {
 				"ramp: check: the dialect is "+string(d.dialect)+", but the database does not answer like it")
 			o := newOrder("alice", mint("gold", 5))
 			if _, err := store.Update(t.Context(), o.id, o.accept()); err == nil {
-				t.Errorf("%s takes the statements of %s", p.name, d.name)
+				t.Errorf("%s takes the statements of %s: let one that opens an order have what %s lacks, in "+
+					"dialect.go, as DEFAULT and IIF do", p.name, d.name, p.name)
 			}
 		}
 	})
