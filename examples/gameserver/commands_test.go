@@ -157,7 +157,9 @@ func TestPruneDeletesWhatEndedLongAgo(t *testing.T) {
 	}
 	db := handle(t, address)
 	must(db.Exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1001)
-		INSERT INTO ramp_orders SELECT printf('00000000-0000-4000-8000-%012d', i), claim, state, direction, network,
+		INSERT INTO ramp_orders (uuid, claim, state, direction, network, project_id, session_id, user_address,
+		digest, intent, tx_hash, reason, settled, accepted_at, finished_at)
+		SELECT printf('00000000-0000-4000-8000-%012d', i), claim, state, direction, network,
 		project_id, session_id, user_address,
 		digest, intent, NULL, reason, settled, accepted_at - 2592000000, finished_at - 2592000000
 		FROM ramp_orders, n WHERE state = 'succeeded'`))(t)

@@ -276,8 +276,9 @@ func TestAMigrationDoesNotBlockWrites(t *testing.T) {
 		}) {
 			t.Helper()
 			must(db.Exec(
-				`INSERT INTO ramp_orders SELECT gen_random_uuid(), 'c', 'accepted', 'mint', 'testnet', 'p', 's', 'u',` +
-					` 'd', '{}', NULL, '', '', 0, NULL`))(t)
+				`INSERT INTO ramp_orders (uuid, claim, state, direction, project_id, session_id, user_address,` +
+					` digest, intent, reason, accepted_at) SELECT gen_random_uuid(), 'c', 'accepted', 'mint', 'p',` +
+					` 's', 'u', 'd', '{}', '', 0`))(t)
 		}
 		open := must(db.Begin())(t)
 		insert(open)
