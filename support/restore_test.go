@@ -65,15 +65,14 @@ func TestRestoreStoresAgainWhatTheLogHas(t *testing.T) {
 		require.NoError(t, err, name)
 		was := before[name]
 		was.Reason, was.FinishedAt = after.Reason, after.FinishedAt // a person has ended it now
-		assert.True(t, was.Equal(after), "%s: %+v, and was %+v%s", name, after, was, ofAccept)
+		assert.True(t, was.Equal(after), ofAccept+"%s: %+v, and was %+v", name, after, was)
 		assert.Equal(t, after.State != ramp.OrderAccepted, after.Reason == "carol: case 17", name)
 	}
 	assert.Contains(t, s.Log.String(), "ramp: order restored")
 }
 
-// ofAccept ends the message of each test that a field which is stored with an order fails.
-const ofAccept = ". accept in restore.go must give the call each field that an order stores: " +
-	`see "Store a field with an order" in CONTRIBUTING.md`
+// ofAccept begins the message of each test that a field which is stored with an order fails.
+const ofAccept = "accept in restore.go must give the call each field that an order stores: "
 
 // What an order stores of its validate call is there again, also a field that the emulator does not send.
 func TestEveryFieldOfAnOrderIsRestored(t *testing.T) {
@@ -93,7 +92,7 @@ func TestEveryFieldOfAnOrderIsRestored(t *testing.T) {
 	require.NoError(t, err)
 	after, err := s.Store.Order(t.Context(), was.UUID)
 	require.NoError(t, err)
-	assert.True(t, was.Equal(after), "%+v, and was %+v%s", after, was, ofAccept)
+	assert.True(t, was.Equal(after), ofAccept+"%+v, and was %+v", after, was)
 }
 
 // Equal mints of a player waited at the time of the backup. The transaction of each fits the others, and the log says
