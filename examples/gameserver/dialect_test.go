@@ -35,7 +35,7 @@ func TestAFileIsADatabaseOrTheProxies(t *testing.T) {
 			check(t, err)
 			check(t, os.WriteFile(overlay, text, 0o600))
 			if out, err := exec.Command("go", "vet", "-overlay", overlay, ".").CombinedOutput(); err != nil {
-				t.Errorf("a copy without %v must compile: let the file of a database use none of another: %s", files, out)
+				t.Errorf("the program without %v: let the file of a database use none of another: %s", files, out)
 			}
 		})
 	}
