@@ -109,9 +109,9 @@ func readPosition(ctx context.Context, p PositionStore) (last booksEnd, err erro
 	}
 }
 
-// booksEnd is where the last books ended, the order in them that ended last, and when, those that ended in their
-// last hour, what they have found for orders that wait, and what they were about. What a person has written may
-// have only To.
+// booksEnd is where the last books ended, the order in them that ended last, and when, those that ended in
+// their last hour, what they have found for orders that wait, and what they were about. What a person has
+// written may have only To.
 type booksEnd struct {
 	To          time.Time
 	Newest      uuid.UUID `json:",omitzero"`

@@ -250,8 +250,8 @@ func movedBy(e *ramp.Evidence) *big.Int {
 	return e.Units
 }
 
-// othersOf returns the other orders of an order's user to which a transaction may belong, if the store can list
-// them. Those that have succeeded have theirs.
+// othersOf returns the other orders of an order's user to which a transaction may belong, if the store can
+// list them. Those that have succeeded have theirs.
 func (o *Orders) othersOf(ctx context.Context, order *ramp.Order) ([]ramp.Order, error) {
 	lister, ok := o.config.Store.(rampbooks.OrderLister)
 	if !ok {
@@ -263,8 +263,9 @@ func (o *Orders) othersOf(ctx context.Context, order *ramp.Order) ([]ramp.Order,
 	}), err
 }
 
-// mayBeOf reports whether a transaction at a time may be that of an order of othersOf: it waits, or has ended without
-// this transaction. The wallet may then have sent another one with the same signature, for as long as results come.
+// mayBeOf reports whether a transaction at a time may be that of an order of othersOf: it waits, or has ended
+// without this transaction. The wallet may then have sent another one with the same signature, for as long as
+// results come.
 func mayBeOf(other *ramp.Order, hash common.Hash, at time.Time) bool {
 	return other.State == ramp.OrderAccepted ||
 		common.HexToHash(other.TxHash) != hash && at.Before(other.AcceptedAt.Add(maxDelay)) &&

@@ -21,8 +21,8 @@ import (
 // confirmations the transaction must have. If it does not prove the end of the order, the
 // error wraps [rampproof.ErrNotProven]; [Decision].AgainstEvidence overrides that. It also proves
 // nothing if it fits another order of the user, which waits or has ended without tokens, because nobody but
-// the service knows whose it is. Before a mint is given back, Finish looks for a transaction that minted it, and fails as
-// [Orders.Abandon] does. AgainstEvidence does not override a [*CandidateError] here.
+// the service knows whose it is. Before a mint is given back, Finish looks for a transaction that minted it,
+// and fails as [Orders.Abandon] does. AgainstEvidence does not override a [*CandidateError] here.
 //
 // Who and why are logged and stored. If the order has ended otherwise, or another order has
 // ended by the transaction, the error is a [*ramp.ConflictError]. If the transaction settles both
@@ -141,8 +141,8 @@ func (o *Orders) timeOf(ctx context.Context, receipt *ramp.Receipt) (at time.Tim
 	return evidence.TimeOf(block.Timestamp), nil
 }
 
-// checkWhose returns an error if a transaction that proves the end of an order may be that of another one of its
-// user, too: if the wrong one ended, nobody could end the other as it did.
+// checkWhose returns an error if a transaction that proves the end of an order may be that of another one of
+// its user, too: if the wrong one ended, nobody could end the other as it did.
 func (o *Orders) checkWhose(
 	ctx context.Context, order *ramp.Order, result *ramp.Result, at time.Time, d Decision,
 ) error {

@@ -79,8 +79,9 @@ func (w *world) follow(p person, stored *ramp.Order) string {
 	}
 	defer w.decides(o)
 	a := support.Advise(report, w.now())
-	// finish does what the refusals say: the service says that a transaction which has ended another order settles both,
-	// that one which looks older than the order is its own, and whose another one is that keeps it from being given back.
+	// finish does what the refusals say: the service says that a transaction which has ended another order settles
+	// both, that one which looks older than the order is its own, and whose another one is that keeps the order
+	// from being given back.
 	finish := func(hash common.Hash, d support.Decision) error {
 		for {
 			_, err := desk.Finish(ctx, o.id, hash, d)
@@ -280,7 +281,7 @@ type books struct {
 	findings []rampbooks.Finding
 	position []byte
 	lag      time.Duration // of the database that they read
-	blames   bool          // they rightly have findings although all is right: a clock was wrong by more than 15 minutes
+	blames   bool          // they rightly have findings although all is right: a clock was far ahead
 }
 
 func (b *books) Add(_ context.Context, e rampbooks.Entry) error {
