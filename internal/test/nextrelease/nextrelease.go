@@ -1,8 +1,8 @@
 // Package nextrelease makes the release after this one, for tests in which servers of two releases run
 // side by side: a copy of the repository in which an order has one more field, of_next_release, and its table
 // one more column and one more index. Nobody else gives a field this name. What the copy changes is what
-// CONTRIBUTING.md asks of whoever adds a field; the statements of its migrations are in testdata/next. Its tables
-// have the two versions that follow those of this release.
+// CONTRIBUTING.md asks of whoever adds a field; the statements of its migrations are in testdata/next. Its
+// tables have the two versions that follow those of this release.
 package nextrelease
 
 import (
