@@ -33,7 +33,7 @@ type batch struct {
 }
 
 // newBatch keeps orders of so many tokens that were accepted 14 hours ago, and sends a transaction that moves so
-// many hundredths for each user.
+// many hundredths for each user. An order below 0 has the other direction.
 func newBatch(t *testing.T, d ramp.Direction, tokens []int64, tx rig.Tx) *batch {
 	t.Helper()
 	b := &batch{node: &rig.Node{Begin: rig.Now.Add(-365 * 24 * time.Hour), Head: 365 * 24 * 3600,
@@ -48,7 +48,11 @@ func newBatch(t *testing.T, d ramp.Direction, tokens []int64, tx rig.Tx) *batch 
 	tx.From, tx.Payer, tx.To = rig.Player, rig.Payer, rig.Vault
 	b.hash = b.node.Send(at.Add(10*time.Minute), tx)
 	for i, n := range tokens {
-		o := rig.OrderOf(d, n, at.Add(time.Duration(i)*time.Second))
+		of := d
+		if n < 0 {
+			of, n = map[ramp.Direction]ramp.Direction{ramp.Mint: ramp.Burn, ramp.Burn: ramp.Mint}[d], -n
+		}
+		o := rig.OrderOf(of, n, at.Add(time.Duration(i)*time.Second))
 		if i == 0 {
 			o = rig.Ended(o, ramp.OrderSucceeded, b.hash, at.Add(11*time.Minute))
 			if tx.Failed {
@@ -78,6 +82,9 @@ func mints(hundredths ...int64) (tx rig.Tx) {
 	}
 	return tx
 }
+
+// with returns a transaction that does what both do.
+func with(a, b rig.Tx) rig.Tx { return rig.Tx{Transfers: slices.Concat(a.Transfers, b.Transfers)} }
 
 // A wallet can send two burns in one transaction. Each of them is granted, and none twice.
 func TestABatchEndsEachOfItsOrders(t *testing.T) {
@@ -131,6 +138,27 @@ func TestABatchEndsEachOfItsOrders(t *testing.T) {
 	}
 }
 
+// A mint and a burn of one transaction hide each other, so the service says whose it is. Then what the first has
+// explained does not count against the second.
+func TestABatchInBothDirections(t *testing.T) {
+	d := inBatch
+	d.AgainstEvidence = true
+	for direction, c := range map[ramp.Direction]struct {
+		tx     rig.Tx
+		effect ramp.EffectKind
+	}{
+		ramp.Mint: {with(mints(490), burns(300)), ramp.Grant},
+		ramp.Burn: {with(burns(500), mints(294)), ramp.Nothing},
+	} {
+		b := newBatch(t, direction, []int64{5, -3}, c.tx)
+		id := b.orders[1].UUID
+		assert.Equal(t, support.NextAskService, must.Get(b.Show(t.Context(), id))(t).Advice.Next)
+		_, err := b.Finish(t.Context(), id, b.hash, inBatch)
+		require.ErrorIs(t, err, rampproof.ErrNotProven)
+		assert.Equal(t, c.effect, must.Get(b.Finish(t.Context(), id, b.hash, d))(t).Effect.Kind)
+	}
+}
+
 // With claims, each order of a batch has a place among those of its transaction, also if the first one ended
 // before there were claims. An order of another database that has a place is read by nobody here, so it is not known
 // what is left.
@@ -175,6 +203,8 @@ func TestABatchCoversItsOrders(t *testing.T) {
 		"one unit too few":                           {ramp.Burn, []int64{5, 3}, burns(500, 299)},
 		"mints, one unit below the fee":              {ramp.Mint, []int64{5, 3}, mints(490, 293)},
 		"what somebody else burned":                  {ramp.Burn, []int64{5, 5}, two},
+		"a burn of the minted amount, less the fee":  {ramp.Mint, []int64{5, -5}, with(mints(490), burns(490))},
+		"a burn that was refunded":                   {ramp.Mint, []int64{1, -5}, with(mints(98, 500), burns(500))},
 		"a burn that goes on to a friend": {ramp.Burn, []int64{5, 3}, rig.Tx{Transfers: []ramp.Transfer{
 			rig.Moved(rig.Player, common.Address{}, 500), rig.Moved(rig.Player, rig.Friend, 300)}}},
 	} {

@@ -118,10 +118,8 @@ func (o *Orders) finishProven(
 			unproven = fmt.Errorf("ramp: order %s: %w: it is %s older than the order: %s",
 				result.UUID, rampproof.ErrNotProven, age.Round(time.Minute), evidence.ClocksDiffer)
 		}
-		if unproven != nil {
-			o.prover.ForgetDecimals(evidence.ContractsOf(stored)...) // the next attempt asks again
-		}
 		if unproven != nil && !d.AgainstEvidence {
+			o.prover.ForgetDecimals(evidence.ContractsOf(stored)...) // the next attempt asks again
 			return ramp.Step{}, unproven
 		}
 		return step, nil

@@ -196,7 +196,8 @@ func (p *Prover) begin(
 
 // Covers returns an error that wraps [ErrNotProven] unless a transaction moved enough for an order and for
 // those that have ended by it before. One transaction can settle several orders, such as a wallet's batch of
-// two burns. Without a known fee, it must have moved the whole amounts.
+// two burns. Without a known fee, it must have moved the whole amounts. What it moved for the user in the other
+// direction counts against the order, unless an order of that direction has ended by it and explains that.
 func (p *Prover) Covers(order *ramp.Order, ended []*ramp.Order, receipt *ramp.Receipt) error {
 	token, user := parties(order)
 	decimals, counted := p.DecimalsOf(token)
@@ -204,11 +205,7 @@ func (p *Prover) Covers(order *ramp.Order, ended []*ramp.Order, receipt *ramp.Re
 	if !e.Succeeded { // it moved nothing, for nobody
 		return nil
 	}
-	moved := e.Units
-	if pieces := big.NewInt(int64(len(e.TokenIDs))); !counted && pieces.Cmp(moved) < 0 {
-		moved = pieces
-	}
-	crossed := new(big.Int)
+	crossed, crossedUser := new(big.Int), new(big.Int)
 	for _, t := range transfersOf(token, receipt.Logs) {
 		from, to := t.From, t.To
 		if order.Direction == ramp.Burn {
@@ -216,12 +213,22 @@ func (p *Prover) Covers(order *ramp.Order, ended []*ramp.Order, receipt *ramp.Re
 		}
 		if p.outside(from) && !p.outside(to) {
 			crossed.Add(crossed, unitsOf(&t))
+			if to == user {
+				crossedUser.Add(crossedUser, unitsOf(&t))
+			}
 		}
 	}
-	ofUser, ofAll := new(big.Int), new(big.Int)
+	moved, ofUser, ofAll := new(big.Int).Set(e.Units), new(big.Int), new(big.Int)
 	for _, o := range append([]*ramp.Order{order}, ended...) {
 		itsToken, itsUser := parties(o)
-		if o.Direction != order.Direction || itsToken != token {
+		if itsToken != token {
+			continue
+		}
+		if o.Direction != order.Direction {
+			if units, err := TokensOf(o)[0].Amount.Units(decimals); err == nil && itsUser == user {
+				moved.Add(moved, units)
+				moved = smaller(moved, crossedUser) // it moved less than that, if there was a fee
+			}
 			continue
 		}
 		least, err := p.least(o, decimals, len(e.TokenIDs) > 0)
@@ -232,12 +239,22 @@ func (p *Prover) Covers(order *ramp.Order, ended []*ramp.Order, receipt *ramp.Re
 			ofUser.Add(ofUser, least)
 		}
 	}
+	if pieces := big.NewInt(int64(len(e.TokenIDs))); !counted {
+		moved = smaller(moved, pieces)
+	}
 	if moved.Cmp(ofUser) < 0 || crossed.Cmp(ofAll) < 0 {
 		return fmt.Errorf("ramp: order %s: %w: it moved %s units for the user, of %s for all users, "+
 			"and the orders that it would have ended need %s, and %s",
 			order.UUID, ErrNotProven, moved, crossed, ofUser, ofAll)
 	}
 	return nil
+}
+
+func smaller(a, b *big.Int) *big.Int {
+	if b.Cmp(a) < 0 {
+		return b
+	}
+	return a
 }
 
 // hundredth returns a hundredth of the units of a mint, or 1 if they are not known.

@@ -54,6 +54,7 @@ var events = []event{
 	{"alice mints again, and it fails", func(w *world) { w.second(false, true) }, nil, 0},
 	{"alice burns again", func(w *world) { w.second(true, false) }, nil, 0},
 	{"alice batches two burns", (*world).batches, func(w *world) bool { return w.has(burning) }, 70},
+	{"alice batches a burn with her mint", (*world).batchesBoth, func(w *world) bool { return w.has(minting) }, 62},
 	{"alice mints on two devices at once", (*world).twice, nil, 0},
 	{"bob mints with her wallet", (*world).shares, nil, 0},
 	{"bob's mint is in her transaction", (*world).bundles, func(w *world) bool { return w.has(minting) }, 62},
@@ -271,6 +272,14 @@ func (w *world) batches() {
 	o.batch = w.page("alice", true)
 	o.batch.batch = o
 	w.validate(o.batch)
+}
+
+// batchesBoth: her wallet sends the mint with a burn in one transaction.
+func (w *world) batchesBoth() {
+	m := w.any(minting)
+	m.batch = w.page("alice", true)
+	m.batch.batch = m
+	w.validate(m.batch)
 }
 
 // bundles: an operator sends her mint and one of bob in one transaction, as bundlers of ERC-4337 do.
