@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -105,8 +106,10 @@ func TestTheEndOfAGame(t *testing.T) {
 	owns(t, service, alice, "1000000/9980") // the burn that waited, and the mint that failed
 	waits("1 +0")
 	says(t, must(operator("list", "-older", "0s"))(t), never.UUID.String())
-	says(t, must(operator("finish", "-who", "alice", "-reason", "the game ends", "-tx", never.TxHash.Hex(),
-		never.UUID.String()))(t), "is succeeded")
+	finish := []string{"-who", "alice", "-reason", "the game ends", "-tx", never.TxHash.Hex(), never.UUID.String()}
+	_, err = operator("finish", finish...)
+	says(t, fmt.Sprint(err), "it fits order "+late.UUID.String()+", too, which has ended as failed: ask the service")
+	says(t, must(operator("finish", append([]string{"-against-evidence"}, finish...)...))(t), "is succeeded")
 	waits("0 +0")
 	owns(t, service, alice, "1000000/9980")
 	equal(t, "the state of the mint that failed", service.State(late), ramptest.Confirmed)
