@@ -24,8 +24,8 @@ func (s *Store) rehearse(ctx context.Context) error {
 	// Characters that a character set may lack, and two sessions that a collation may take for it.
 	err := s.tryUpdate(ctx, "Ramp check \u00c1\u73a9\U0001f642",
 		"ramp check \u00c1\u73a9\U0001f642", "Ramp check A\u73a9\U0001f642")
-	if err == nil || ctx.Err() != nil || errors.Is(err, errSameSession) {
-		return err
+	if err == nil || ctx.Err() != nil || errors.Is(err, errSameSession) || s.config.Retryable(err) {
+		return err // which is not about characters
 	}
 	if plain := s.tryUpdate(ctx, "Ramp check", "ramp check"); plain != nil {
 		return plain
@@ -40,11 +40,12 @@ func (s *Store) warn(ctx context.Context, what string, err error) {
 	cmp.Or(s.config.Logger, slog.Default()).WarnContext(ctx, "ramp: check", "warning", what, "error", err)
 }
 
-// tryUpdate tries as often as Update does.
+// tryUpdate tries until an order would have ended: the service repeats a call that raced others.
 func (s *Store) tryUpdate(ctx context.Context, session string, similar ...string) error {
+	const repeats = 20
 	for n := 0; ; n++ {
 		err := s.tryOrder(ctx, session, similar)
-		if err == nil || n == s.config.Retries || !s.config.Retryable(err) || !wait(ctx, n) {
+		if err == nil || n == s.config.Retries+repeats || !s.config.Retryable(err) || !wait(ctx, n) {
 			return err
 		}
 	}

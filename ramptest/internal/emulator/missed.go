@@ -114,12 +114,6 @@ func (s *Orders) without(o *order.Order) (names []string) {
 	return names
 }
 
-// waits reports whether what is next for an order cannot be done, because its chain stands still.
-func (s *Orders) waits(o *order.Order) bool {
-	jobs, _ := s.jobs.Of(o)
-	return len(jobs) > 0 && !s.can(&jobs[0])
-}
-
 // whyMissed says why a fault of an order had no effect, and what would let it have one.
 func (s *Orders) whyMissed(o *order.Order) string {
 	outcome, mined := s.Chains.Outcome(o)

@@ -86,6 +86,12 @@ func (s *Orders) can(j *order.Job) bool {
 	}
 }
 
+// waits reports whether what is next for an order cannot be done, because its chain stands still.
+func (s *Orders) waits(o *order.Order) bool {
+	jobs, _ := s.jobs.Of(o)
+	return len(jobs) > 0 && !s.can(&jobs[0])
+}
+
 // isDue reports whether the transaction of an order has the confirmations that its result needs.
 func (s *Orders) isDue(o *order.Order) bool {
 	return o.Delivery.Begun() || s.Chains[o.Network].Confirmed(o.Tx, s.config.Confirmations)

@@ -5,6 +5,8 @@ import (
 	"strings"
 )
 
+const shared = "The transaction is that of another order, too, so a person must end this one."
+
 // head says in one sentence without figures what happened to an order, and what the game did wrong. The
 // balances have the figures, and the calls the statuses.
 func (o *Facts) head(wrong deeds) string {

@@ -75,8 +75,6 @@ func Of(o Facts) Verdict {
 	return v
 }
 
-const shared = "The transaction is that of another order, too, so a person must end this one."
-
 // calls describes the transaction, if it is pending, or how the game answered the
 // results.
 func (o *Facts) calls(m movement) (said string, next Next) {
