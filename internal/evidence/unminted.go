@@ -196,8 +196,9 @@ func (p *Prover) begin(
 
 // Covers returns an error that wraps [ErrNotProven] unless a transaction moved enough for an order and for
 // those that have ended by it before. One transaction can settle several orders, such as a wallet's batch of
-// two burns. Without a known fee, it must have moved the whole amounts. What it moved for the user in the other
-// direction counts against the order, unless an order of that direction has ended by it and explains that.
+// two burns. Without a known fee, it must have moved the whole amounts. What it moved for the user in the
+// other direction counts against the order, unless an order of that direction has ended by it and explains
+// that.
 func (p *Prover) Covers(order *ramp.Order, ended []*ramp.Order, receipt *ramp.Receipt) error {
 	token, user := parties(order)
 	decimals, counted := p.DecimalsOf(token)
