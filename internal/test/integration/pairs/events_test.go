@@ -167,6 +167,14 @@ var switches = []string{
 	"the clock of the servers is ahead", "the clock of the servers is far ahead", "the clock of the servers is behind",
 }
 
+// hours are the events that last longer than a call can. Alone, they are played within calls, too.
+var hours = []string{
+	"sends no result for 11 hours", "never sends a result", "alice mints again, and it is pruned",
+	"a person obeys after 14 hours", "a person abandons after 14 hours",
+	"a scheduler finishes what fits after 14 hours", "a person settles by mail after 14 hours",
+	"old mints are pruned", "alice is erased", "the chain has stood still", "the chain stands still", "midnight",
+}
+
 // core are the events of which every pair is played before each change lands.
 var core = []string{
 	"repeats its last call", "loses an answer", "never sends a result",

@@ -134,7 +134,7 @@ func inOrder(among []event, n int, x extent, gap time.Duration) (jobs []job) {
 		var add func(list []placed, from int)
 		add = func(list []placed, from int) {
 			if len(list) == n {
-				if !s.later(list) && chosen(list) {
+				if !s.later(list) && !tooLong(list) && chosen(list) {
 					jobs = append(jobs, job{s, gap, slices.Clone(list)})
 				}
 				return

@@ -129,6 +129,11 @@ func (s *scene) later(list []placed) bool {
 	return false
 }
 
+// tooLong reports whether an event within a call lasts longer than any call.
+func tooLong(list []placed) bool {
+	return slices.ContainsFunc(list, func(p placed) bool { return p.in != "" && slices.Contains(hours, p.name) })
+}
+
 // restores reports whether an event needs backups.
 func (p placed) restores() bool {
 	return strings.Contains(p.name, "backup is restored") || p.name == "a failover loses the last writes"

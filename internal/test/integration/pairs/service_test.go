@@ -130,7 +130,7 @@ func (w *world) repeatValidate(o *order) {
 		userSig, o.wallet.Hex(), o.project, o.digest(), o.id, o.intent)
 	r, heard := w.call(http.MethodPost, "/api/validate", o.session, w.service.key, body)
 	if signed := r.Status == 200 && r.Err == nil; !signed {
-		if excuse == "" && w.excuse(o) == "" && !w.service.excused {
+		if excuse == "" && w.excuse(o) == "" && !w.service.excused && !w.ended(o) {
 			w.fault("declined", o.player, o.value(), "%d %s", r.Status, r.Body)
 		}
 		return
@@ -145,6 +145,12 @@ func (w *world) repeatValidate(o *order) {
 	if heard {
 		o.signed = true
 	}
+}
+
+// ended reports whether an order has ended, as one may while its validate call is repeated.
+func (w *world) ended(o *order) bool {
+	state := w.stored(o).state
+	return o.told > 0 && state != "" && state != string(ramp.OrderAccepted)
 }
 
 // signedBy returns the address whose key has signed the digest of an order for the player's own signature, or none.

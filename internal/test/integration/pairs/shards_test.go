@@ -75,10 +75,15 @@ func (w *world) delivers() {
 	if w.game.place.Shard == 0 {
 		return
 	}
+	w.taking <- true // one message is taken there once
+	defer func() { <-w.taking }()
 	var n int64
 	w.check(w.dbs[0].QueryRow("SELECT coalesce(sum(gold), 0) FROM balances WHERE player = 'alice'").Scan(&n))
-	w.execOn(w.dbs[0], "DELETE FROM balances WHERE player = 'alice'")
-	w.execOn(w.dbs[1], "UPDATE balances SET gold = gold + ? WHERE player = 'alice'", n)
+	for i, query := range []string{"DELETE FROM balances WHERE player = 'alice' AND gold = ?",
+		"UPDATE balances SET gold = gold + ? WHERE player = 'alice'"} {
+		_, err := w.dbs[i].Exec(w.data.bind(query), n)
+		w.check(err)
+	}
 }
 
 // sum adds up a number of all databases.
