@@ -19,7 +19,7 @@ type Decision struct {
 	// AgainstEvidence overrides what the chain shows, which may pay twice: look at the transaction
 	// first. It abandons an order although a transaction may be its own, and finishes one although
 	// the transaction lacks something that Proof demands, such as the ramp's part in a transaction
-	// that a bundler or a forwarder sent, or that settled several players, or fits another order that waits.
+	// that a bundler or a forwarder sent, or that settled several players, or fits another order, too.
 	AgainstEvidence bool
 
 	// Batch finishes an order by a transaction that has ended another order, because it settles both, such

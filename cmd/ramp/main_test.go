@@ -21,10 +21,12 @@ func TestTheUsageNamesEveryCommand(t *testing.T) {
 			listed = append(listed, m[1])
 		}
 	}
-	assert.ElementsMatch(t, slices.Collect(maps.Keys(commands)), listed, "the usage in main.go names other commands")
+	assert.ElementsMatch(t, slices.Collect(maps.Keys(commands)), listed,
+		"the usage in main.go names other commands")
 	comment, _, _ := strings.Cut(string(must.Get(os.ReadFile("main.go"))(t)), "\npackage main\n")
 	lines := strings.Join(regexp.MustCompile(`(?m)^  .*\n`).FindAllString(list, -1), "")
-	assert.True(t, strings.Contains(comment, "\n//\n"+strings.ReplaceAll("\n"+lines, "\n  ", "\n//\t")[1:]+"//\n"),
+	table := "\n//" + strings.ReplaceAll("\n"+lines, "\n  ", "\n//\t") + "//\n"
+	assert.True(t, strings.Contains(comment, table),
 		"the package comment in main.go must list the commands as the usage does:\n%s", lines)
 
 	named := map[string][]string{

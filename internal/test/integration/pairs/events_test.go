@@ -53,8 +53,9 @@ var events = []event{
 	{"alice mints again", func(w *world) { w.second(false, false) }, nil, 0},
 	{"alice mints again, and it fails", func(w *world) { w.second(false, true) }, nil, 0},
 	{"alice burns again", func(w *world) { w.second(true, false) }, nil, 0},
-	{"alice batches two burns", (*world).batches, func(w *world) bool { return w.has(burning) }, 70},
-	{"alice batches a burn with her mint", (*world).batchesBoth, func(w *world) bool { return w.has(minting) }, 62},
+	{"alice batches two burns", func(w *world) { w.batches(burning) }, func(w *world) bool { return w.has(burning) }, 70},
+	{"alice batches a burn with her mint", func(w *world) { w.batches(minting) },
+		func(w *world) bool { return w.has(minting) }, 62},
 	{"alice mints on two devices at once", (*world).twice, nil, 0},
 	{"bob mints with her wallet", (*world).shares, nil, 0},
 	{"bob's mint is in her transaction", (*world).bundles, func(w *world) bool { return w.has(minting) }, 62},
@@ -274,20 +275,12 @@ func (w *world) movesKey() {
 	w.deploy()
 }
 
-// batches: her wallet sends the burn with a second one in one transaction.
-func (w *world) batches() {
-	o := w.any(burning)
+// batches: her wallet sends an order with a burn in one transaction.
+func (w *world) batches(is func(*order) bool) {
+	o := w.any(is)
 	o.batch = w.page("alice", true)
 	o.batch.batch = o
 	w.validate(o.batch)
-}
-
-// batchesBoth: her wallet sends the mint with a burn in one transaction.
-func (w *world) batchesBoth() {
-	m := w.any(minting)
-	m.batch = w.page("alice", true)
-	m.batch.batch = m
-	w.validate(m.batch)
 }
 
 // bundles: an operator sends her mint and one of bob in one transaction, as bundlers of ERC-4337 do.
