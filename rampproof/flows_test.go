@@ -147,6 +147,8 @@ func TestWhichHonestMovesWaitForAPerson(t *testing.T) {
 		"pays a part of a burn to somebody else": {burns("honest>zero 0.9, honest>friend 0.1")},
 		"mints for two players, or burns the tokens of two": {settled(minting, "zero>honest 1, zero>thief 1"),
 			settled(burning, "honest>zero 1, thief>zero 1")},
+		"mints for a player and burns tokens of the same one": {mints("zero>honest 1, honest>zero 1"),
+			burns("honest>zero 1, zero>honest 1")},
 		"burns the tokens of one player, and mints for another": {settled(burning, "honest>zero 1, zero>thief 1")},
 		"moves tokens by events of ERC-1155, or by events whose arguments are not indexed": {mints(
 			"zero>honest 1 single"), burns("honest>zero 1 batch"),
