@@ -57,9 +57,6 @@ func (r *Reconciler) reconcileSince(
 	return r.reconcile(ctx, s)
 }
 
-// mayBeDeleted is the age from which on an order that has ended may be deleted.
-const mayBeDeleted = 7 * 24 * time.Hour
-
 // restored reports whether the store lacks the newest order of the last books, or its end.
 func (r *Reconciler) restored(ctx context.Context, last booksEnd) (bool, error) {
 	if last.Newest == uuid.Nil || r.config.Now().Sub(last.NewestEnded) >= mayBeDeleted {
