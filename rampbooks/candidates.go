@@ -17,16 +17,6 @@ import (
 func (c *comparison) matchUnclaimed(ctx context.Context) error {
 	for _, transaction := range c.byTransaction.unclaimed {
 		stored, err := c.config.Store.OrderByTransaction(ctx, transaction[0].TxHash)
-		if errors.Is(err, ramp.ErrOrderUnknown) {
-			kept, failed := c.keptOrder(ctx, transaction[0].TxHash)
-			if failed != nil {
-				return failed
-			}
-			if kept != nil {
-				c.addKeptCandidates(transaction, kept)
-				continue
-			}
-		}
 		switch {
 		case err == nil && c.scope.Check(&stored) == nil && stored.State != ramp.OrderSucceeded &&
 			stored.FinishedAt.Before(transaction[0].Time.Add(-maxDelay)):
@@ -35,12 +25,12 @@ func (c *comparison) matchUnclaimed(ctx context.Context) error {
 		case err == nil && c.known[transaction[0].TxHash] && stored.FinishedAt.Before(c.from):
 			c.byTransaction.pair(c.catalog.Order(stored), transaction) // which an order has lost that waits
 		case err == nil && c.scope.Check(&stored) == nil && stored.State == ramp.OrderSucceeded:
-			// judged with the order, now or later, unless it settled others, too
-			if _, rest, ok := splitBatch(c.catalog.Order(stored), transaction); ok {
-				if _, err := c.addRest(ctx, rest); err != nil {
-					return err
-				}
+			// its own part is judged with it, now or later
+			rest, err := c.candidatesOf(ctx, restOf(c.catalog.Order(stored), transaction))
+			if err != nil {
+				return err
 			}
+			c.byAmount.add(slices.DeleteFunc(rest, func(e candidate) bool { return len(e.orders) == 0 }))
 		case err == nil: // of another project, or judged with the order
 		case !errors.Is(err, ramp.ErrOrderUnknown):
 			return err
@@ -59,13 +49,12 @@ func (c *comparison) matchUnclaimed(ctx context.Context) error {
 }
 
 // isElsewhere reports whether an order that the store does not have has claimed a transaction. The orders
-// here that wait and that it fits learn of it.
+// here that wait and that it fits learn of it. What the journal says comes first.
 func (c *comparison) isElsewhere(ctx context.Context, transaction []ChainEvent) (bool, error) {
-	claims := orderlist.ClaimsOf(c.config.Store)
-	if claims == nil {
+	claims, hash := orderlist.ClaimsOf(c.config.Store), transaction[0].TxHash
+	if claims == nil || len(c.findings.journal.ordersOf[hash]) > 0 {
 		return false, nil
 	}
-	hash := transaction[0].TxHash
 	claimed, err := claims.Claimed(ctx, hash)
 	if err != nil || len(claimed) == 0 {
 		return false, err
@@ -96,67 +85,66 @@ func (c *comparison) isElsewhere(ctx context.Context, transaction []ChainEvent) 
 // addRest adds the candidates of what a transaction has moved for other orders than the one that it ended,
 // and reports true, if each of these events fits an order.
 func (c *comparison) addRest(ctx context.Context, rest []ChainEvent) (bool, error) {
-	kept, err := c.keptOrder(ctx, rest[0].TxHash)
-	if err != nil {
+	events, err := c.candidatesOf(ctx, rest)
+	if err != nil || slices.ContainsFunc(events, func(e candidate) bool { return len(e.orders) == 0 }) {
 		return false, err
-	}
-	if kept != nil && !common.IsHexAddress(kept.UserAddress) { // of an erased player
-		c.addKeptCandidates(rest, kept)
-		return true, nil
-	}
-	var events []candidate
-	for _, e := range rest {
-		one, err := c.candidateOf(ctx, e)
-		if err != nil || len(one.orders) == 0 {
-			return false, err
-		}
-		events = append(events, one)
 	}
 	c.byAmount.add(events)
 	return true, nil
 }
 
-// keptOrder returns the order that belongs to a transaction as the journal says, or nil.
-func (c *comparison) keptOrder(ctx context.Context, hash common.Hash) (*ramp.Order, error) {
-	id, kept := c.findings.journal.orderOf[hash]
-	if !kept {
-		return nil, nil
-	}
-	order, err := c.config.Store.Order(ctx, id)
-	if errors.Is(err, ramp.ErrOrderUnknown) { // it was deleted
-		return nil, nil
-	}
-	return &order, err
-}
-
-// addKeptCandidates adds the candidates of a transaction that belongs to an order as the journal says: of an
-// erased player, as before, when the address of the player told, or as a person has decided.
-func (c *comparison) addKeptCandidates(transaction []ChainEvent, o *ramp.Order) {
-	own, share := ownOf(c.catalog.Order(*o), transaction)
-	var events []candidate
-	for i, e := range transaction {
-		one := candidate{ChainEvent: e}
-		if i == own && share != nil {
-			one.orders = []ramp.Order{*o}
+// keptOrders returns the orders that belong to a transaction as the journal says.
+func (c *comparison) keptOrders(ctx context.Context, hash common.Hash) (orders []ramp.Order, err error) {
+	for _, id := range c.findings.journal.ordersOf[hash] {
+		order, err := c.config.Store.Order(ctx, id)
+		switch {
+		case err == nil:
+			orders = append(orders, order)
+		case !errors.Is(err, ramp.ErrOrderUnknown): // it was deleted
+			return nil, err
 		}
-		events = append(events, one)
 	}
-	c.byAmount.add(events)
+	return orders, nil
 }
 
 // addCandidates looks up the orders that the events of a transaction may belong to, and judges
 // the events without any.
 func (c *comparison) addCandidates(ctx context.Context, transaction []ChainEvent) error {
-	var events []candidate
-	for _, e := range transaction {
+	events, err := c.candidatesOf(ctx, transaction)
+	if err == nil {
+		c.byAmount.add(events)
+	}
+	return err
+}
+
+// candidatesOf returns the events of a transaction, each with the orders that it may belong to. If the
+// journal says which orders are those of the transaction, each of them has the event that fits it, to which
+// no other order belongs: also if its player is erased, when no address tells.
+func (c *comparison) candidatesOf(
+	ctx context.Context, transaction []ChainEvent,
+) (events []candidate, err error) {
+	if len(transaction) == 0 {
+		return nil, nil
+	}
+	kept, err := c.keptOrders(ctx, transaction[0].TxHash)
+	if err != nil {
+		return nil, err
+	}
+	rest := slices.Clone(transaction)
+	for _, o := range kept {
+		if own, share := ownOf(c.catalog.Order(o), rest); share != nil {
+			events = append(events, candidate{ChainEvent: rest[own], orders: []ramp.Order{o}})
+			rest = slices.Delete(rest, own, own+1)
+		}
+	}
+	for _, e := range rest {
 		one, err := c.candidateOf(ctx, e)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		events = append(events, one)
 	}
-	c.byAmount.add(events)
-	return nil
+	return events, nil
 }
 
 // candidateOf returns an event and the orders that it may belong to. If some were accepted

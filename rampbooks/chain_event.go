@@ -99,6 +99,18 @@ func splitBatch(o *catalog.Order, events []ChainEvent) (own *ChainEvent, rest []
 	return own, rest, true
 }
 
+// restOf returns what a transaction has moved besides what it has for an order that it ended.
+func restOf(o *catalog.Order, events []ChainEvent) []ChainEvent {
+	if _, rest, ok := splitBatch(o, events); ok {
+		return rest
+	}
+	own, share := ownOf(o, events)
+	if share == nil {
+		return nil
+	}
+	return slices.Delete(slices.Clone(events), own, own+1)
+}
+
 // ownOf returns which of the events of its transaction is an order's own, or -1, and how much of it is its
 // share, or nil if it does not fit. Of an erased player any may be, so one that fits comes before one that
 // does not, and a larger one before a smaller one, which may be the fee.

@@ -2,6 +2,7 @@ package rampbooks
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -67,16 +68,16 @@ type Journal interface {
 
 // journal is what the entries of a [Journal] say together.
 type journal struct {
-	decisions     []Entry                   // and reversals
-	active        map[subject]*Entry        // the decisions that are not reversed
-	transactionOf map[uuid.UUID]common.Hash // the transactions that belong to orders, and
-	orderOf       map[common.Hash]uuid.UUID // the orders that belong to transactions
+	decisions     []Entry                     // and reversals
+	active        map[subject]*Entry          // the decisions that are not reversed
+	transactionOf map[uuid.UUID]common.Hash   // the transactions that belong to orders, and
+	ordersOf      map[common.Hash][]uuid.UUID // the orders that belong to transactions
 }
 
 func newJournal(entries []Entry) *journal {
 	j := &journal{
 		active:        map[subject]*Entry{},
-		transactionOf: map[uuid.UUID]common.Hash{}, orderOf: map[common.Hash]uuid.UUID{},
+		transactionOf: map[uuid.UUID]common.Hash{}, ordersOf: map[common.Hash][]uuid.UUID{},
 	}
 	for i := range entries {
 		switch e := &entries[i]; {
@@ -84,20 +85,33 @@ func newJournal(entries []Entry) *journal {
 			j.decisions = append(j.decisions, *e)
 			delete(j.active, e.subject())
 			if e.pairs() {
-				delete(j.transactionOf, e.Order)
-				delete(j.orderOf, e.TxHash)
+				j.separate(e.Order)
 			}
 		case e.Finding != "":
 			j.decisions = append(j.decisions, *e)
 			j.active[e.subject()] = e
 			if e.pairs() {
-				j.transactionOf[e.Order], j.orderOf[e.TxHash] = e.TxHash, e.Order
+				j.join(e.Order, e.TxHash)
 			}
 		default:
-			j.transactionOf[e.Order], j.orderOf[e.TxHash] = e.TxHash, e.Order
+			j.join(e.Order, e.TxHash)
 		}
 	}
 	return j
+}
+
+// join says that an order belongs to a transaction, and to no other.
+func (j *journal) join(order uuid.UUID, transaction common.Hash) {
+	j.separate(order)
+	j.transactionOf[order] = transaction
+	j.ordersOf[transaction] = append(j.ordersOf[transaction], order)
+}
+
+// separate says that nobody knows the transaction of an order.
+func (j *journal) separate(order uuid.UUID) {
+	hash := j.transactionOf[order]
+	delete(j.transactionOf, order)
+	j.ordersOf[hash] = slices.DeleteFunc(j.ordersOf[hash], func(id uuid.UUID) bool { return id == order })
 }
 
 // belongsElsewhere reports whether an order has another transaction, as the journal says.

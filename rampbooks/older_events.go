@@ -54,10 +54,12 @@ func (c *comparison) olderOf(ctx context.Context, orders []ramp.Order) (older []
 func (c *comparison) keptOlder(ctx context.Context, orders []ramp.Order) ([][]ChainEvent, error) {
 	var receipts []*ramp.Receipt
 	var calls []ramp.BatchCall
+	asked := map[common.Hash]bool{}
 	for i := range orders {
 		hash, kept := c.findings.journal.transactionOf[orders[i].UUID]
 		// olderOf reads those of the others.
-		if kept && c.isOld(&orders[i]) && !common.IsHexAddress(orders[i].UserAddress) {
+		if kept && !asked[hash] && c.isOld(&orders[i]) && !common.IsHexAddress(orders[i].UserAddress) {
+			asked[hash] = true
 			receipts = append(receipts, new(ramp.Receipt))
 			calls = append(calls, evidence.Call(receipts[len(receipts)-1], "eth_getTransactionReceipt", hash))
 		}

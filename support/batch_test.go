@@ -3,6 +3,7 @@ package support_test
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -283,6 +284,61 @@ func TestTheBooksKnowABatch(t *testing.T) {
 				require.GreaterOrEqual(t, at, 0)
 				total := &books.Totals[at]
 				assert.Equal(t, moved+" 0", total.Moved.String()+" "+total.Unmatched.String(), since)
+			}
+		})
+	}
+}
+
+// Whose each part of a batch is says the journal: an order of the user that would fit, too, changes nothing, and
+// neither does the erasure of the user.
+func TestTheBooksBelieveTheJournalOfABatch(t *testing.T) {
+	overruled := inBatch
+	overruled.AgainstEvidence = true
+	for name, c := range map[string]struct {
+		direction ramp.Direction
+		tokens    []int64
+		tx        rig.Tx
+		d         support.Decision
+		moved     string // with the witnesses, which burn 1 and mint 0.98
+		last      string // in the period in which the person ended them, and the transaction is older
+	}{
+		"a mint, then a burn": {ramp.Mint, []int64{5, -3}, with(mints(490), burns(300)), overruled,
+			"burn 4, mint 5.88", "burn 3"},
+		"a burn, then a mint": {ramp.Burn, []int64{5, -3}, with(burns(500), mints(294)), overruled,
+			"burn 6, mint 3.92", "mint 2.94"},
+		"three burns, two of them equal": {ramp.Burn, []int64{5, 3, 3}, burns(500, 300, 300), inBatch,
+			"burn 12, mint 0.98", "burn 6"},
+		"three equal burns": {ramp.Burn, []int64{3, 3, 3}, burns(300, 300, 300), inBatch,
+			"burn 10, mint 0.98", "burn 6"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBatch(t, c.direction, c.tokens, c.tx)
+			for _, o := range b.orders[1:] {
+				b.clock = rig.Now.Add(-10 * time.Minute)
+				must.Get(b.Finish(t.Context(), o.UUID, b.hash, c.d))(t)
+			}
+			twin := b.orders[len(b.orders)-1]
+			twin.UUID, twin.Reason = uuid.New(), "alice: case 19"
+			b.store.Keep(t, rig.Ended(twin, ramp.OrderAbandoned, common.Hash{}, rig.Now.Add(-5*time.Minute)))
+			b.store.Change(twin.UUID, func(o *ramp.Order) { o.TxHash = "" })
+			b.clock = rig.Now
+			books := func(since time.Duration) string {
+				var moved []string
+				found := must.Get(b.Reconcile(t.Context(), rig.Now.Add(-since), time.Time{}))(t)
+				assert.Empty(t, found.Findings)
+				for _, total := range found.Totals {
+					if total.Succeeded > 0 {
+						assert.Equal(t, "0", total.Unmatched.String())
+						moved = append(moved, string(total.Direction)+" "+total.Moved.String())
+					}
+				}
+				slices.Sort(moved)
+				return strings.Join(moved, ", ")
+			}
+			for range 2 {
+				assert.Equal(t, c.moved, books(20*time.Hour))
+				assert.Equal(t, c.last, books(20*time.Minute))
+				must.Get(b.EraseSession(t.Context(), b.orders[0].SessionID, rig.Now, alice))(t)
 			}
 		})
 	}

@@ -16,13 +16,6 @@ type red struct {
 
 // reds are all that is known. Whoever mends one deletes it here.
 var reds = []red{
-	// No gold is lost: the books go on to list a burn that a person has ended with the mint of its transaction.
-	{"mint | alice batches a burn with her mint @ page | alice is erased @ validate", "stays  +0", everyPair},
-	{"mint and burn | loses an answer @ validate mint | alice batches a burn with her mint @ validate burn",
-		"stays  +0", everyPair},
-	{"mint and burn | alice batches a burn with her mint @ pages | the answer of a COMMIT is lost @ validate mint",
-		"stays  +0", everyPair},
-
 	// What was pruned before a loss is known counts as lost, and is taken again: docs/restore.md warns of it.
 	{"failed mint | a failover loses the last writes @ validate, when it moves | " +
 		"alice mints again, and it is pruned @ validate", "lost alice -100", everyPair},
