@@ -14,9 +14,6 @@ const (
 	maxDelay = evidence.MaxDelay
 	maxAhead = evidence.MaxAhead
 	skew     = evidence.Skew
-
-	// mayBeDeleted is the age from which on an order that has ended may be deleted.
-	mayBeDeleted = 7 * 24 * time.Hour
 )
 
 // period is the time that books are about.

@@ -73,6 +73,11 @@ func (o *Orders) addCandidates(ctx context.Context, report *Report, transactions
 			age := order.AcceptedAt.Sub(c.Time).Round(time.Minute)
 			c.Objection += fmt.Sprintf(", and is %s older than the order: %s", age, evidence.ClocksDiffer)
 		}
+		if c.Unproven == "" && c.EndedOther == nil {
+			if c.OtherDeleted, err = o.endedDeleted(ctx, order.Direction, c.Time); err != nil {
+				return err
+			}
+		}
 		report.Candidates = append(report.Candidates, *c)
 	}
 	slices.SortStableFunc(report.Candidates, func(a, b Candidate) int { // those with an objection first

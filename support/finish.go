@@ -20,9 +20,10 @@ import (
 // failed mint gives back, and a successful burn grants. [Config].Proof is required, whose
 // confirmations the transaction must have. If it does not prove the end of the order, the
 // error wraps [rampproof.ErrNotProven]; [Decision].AgainstEvidence overrides that. It also proves
-// nothing if it fits another order of the user, which waits or has ended without tokens, because nobody but
-// the service knows whose it is. Before a mint is given back, Finish looks for a transaction that minted it,
-// and fails as [Orders.Abandon] does. AgainstEvidence does not override a [*CandidateError] here.
+// nothing if it fits another order of the user, which waits or has ended without tokens, or may have ended
+// one that was deleted since, because nobody but the service knows whose it is. Before a mint is given back,
+// Finish looks for a transaction that minted it, and fails as [Orders.Abandon] does. AgainstEvidence does
+// not override a [*CandidateError] here.
 //
 // Who and why are logged and stored. If the order has ended otherwise, or another order has
 // ended by the transaction, the error is a [*ramp.ConflictError]. If the transaction settles both
@@ -153,6 +154,15 @@ func (o *Orders) checkWhose(
 	ended, err := o.endedOther(ctx, order.UUID, result.Receipt.TransactionHash)
 	if err != nil || ended != nil {
 		return err // likewise
+	}
+	deleted, err := o.endedDeleted(ctx, order.Direction, at)
+	if err != nil {
+		return err
+	}
+	if deleted {
+		return fmt.Errorf("ramp: order %s: %w: it may have ended an order that was deleted since: ask the "+
+			"service whose it is. If it is this order's, finish it against the evidence",
+			order.UUID, rampproof.ErrNotProven)
 	}
 	others, err := o.othersOf(ctx, order)
 	if err != nil {

@@ -105,6 +105,11 @@ type Candidate struct {
 	// have ended by it instead of this one.
 	Batch bool `json:"batch,omitzero"`
 
+	// OtherDeleted reports whether it may have ended an order that was deleted since: it is more than a week
+	// old, and the store has no order that had succeeded before. An order that waits keeps those of its
+	// wallet from being deleted, unless it was lost meanwhile, and restored.
+	OtherDeleted bool `json:"other_deleted,omitzero"`
+
 	// Equal reports whether EndedOther is an order for the same, of the same session and wallet, that was
 	// accepted at least 13 hours ago: it does not matter which of the two the transaction belongs to.
 	Equal bool `json:"equal,omitzero"`

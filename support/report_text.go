@@ -76,6 +76,9 @@ func (r *Report) Text() (text string) {
 			fmt.Fprintf(out,
 				"    it would also prove the end of order %s: ask the service whose it is\n", other)
 		}
+		if c.OtherDeleted {
+			fmt.Fprintln(out, "    an order that it has ended may have been deleted: ask the service")
+		}
 		if c.Objection != "" {
 			fmt.Fprintf(out, "    abandoning the order fails: %s\n", c.Objection)
 		}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 
@@ -28,7 +27,7 @@ import (
 // end it as any other order.
 //
 // A mint that DeleteFinished of rampsql.Store has deleted is missing, too, and would be taken again. So what
-// had ended is restored only if the store has an older order of its direction that has ended: whoever
+// had ended is restored only if the store has an older order of its direction that has succeeded: whoever
 // deletes, deletes the older ones first. [Decision].AgainstEvidence overrides that.
 //
 // Restoring again changes nothing. Once an order is stored, the service may send its calls again: they are
@@ -60,36 +59,20 @@ func (o *Orders) Restore(ctx context.Context, lost []Logged, d Decision) (steps 
 
 // notDeleted returns the lost orders that were not deleted since, and an error for each of the others.
 func (o *Orders) notDeleted(ctx context.Context, lost []Logged, d Decision) (rest []Logged, failed error) {
-	store, err := o.lister()
-	if err != nil || d.AgainstEvidence { // what lists no orders deletes none
+	if d.AgainstEvidence {
 		return slices.Clone(lost), nil
 	}
-	older := map[ramp.Direction]time.Time{}
-	page := ramp.OrderPage{Limit: 1000}
-	for len(older) < 2 {
-		ended, err := store.Ended(ctx, time.Time{}, o.config.Now(), page)
-		if len(ended) == 0 {
-			if err != nil {
-				return nil, err
-			}
-			break
-		}
-		for _, order := range ended {
-			if _, known := older[order.Direction]; !known {
-				older[order.Direction] = order.FinishedAt
-			}
-		}
-		page.After = ended[len(ended)-1]
+	retained, err := o.retention(ctx)
+	if err != nil {
+		return nil, err
 	}
 	for _, l := range lost {
-		if l.Missing && l.State != ramp.OrderAccepted && l.Order != nil {
-			oldest, known := older[l.Order.Direction]
-			if !known || !oldest.Before(l.Order.FinishedAt) {
-				failed = errors.Join(failed, fmt.Errorf("ramp: order %s: it may have been deleted, and not "+
-					"lost: the store has no older %s that has ended: if nothing was deleted, restore it "+
-					"against the evidence", l.UUID, l.Order.Direction))
-				continue
-			}
+		if l.Missing && l.State != ramp.OrderAccepted && l.Order != nil &&
+			!retained.whole(l.Order.Direction, l.Order.AcceptedAt) {
+			failed = errors.Join(failed, fmt.Errorf("ramp: order %s: it may have been deleted, and not "+
+				"lost: the store has no older %s that has succeeded: if nothing was deleted, restore it "+
+				"against the evidence", l.UUID, l.Order.Direction))
+			continue
 		}
 		rest = append(rest, l)
 	}
