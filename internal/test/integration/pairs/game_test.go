@@ -86,12 +86,31 @@ func (w *world) newServer() *server {
 	return &server{handler: handler, terms: terms, price: w.game.price}
 }
 
-// deploy replaces all processes. The new ones do not know a former price.
+// deploy replaces all processes. The new ones do not know a former price, unless a call may still be signed at it, as
+// docs/operations.md says.
 func (w *world) deploy() {
-	for i := range w.servers {
+	for i, former := range w.servers {
 		w.servers[i] = w.newServer()
+		if w.repriced {
+			w.servers[i] = w.successor(former)
+		}
 	}
 	w.game.canary = false
+}
+
+// successor starts a process that changes the price again, as the one before did or would have done.
+func (w *world) successor(former *server) *server {
+	price, list := w.game.price, former.formers
+	if former.price != price {
+		former.price.until = w.now().Add(grace)
+		list = append(list, former.price)
+	}
+	w.game.price = list[len(list)-1]
+	s := w.newServer()
+	w.game.price = price
+	w.check(s.terms.Replace([]ramp.Product{w.product()}, list[len(list)-1].until.Sub(w.now())))
+	s.price, s.formers = price, list
+	return s
 }
 
 // reprice changes the price at all servers or, in a canary, at one. If the terms refuse it, as they must if a burn
@@ -106,7 +125,7 @@ func (w *world) reprice(mint, burn int64, grace time.Duration, servers ...*serve
 			return
 		}
 	}
-	former.until = w.now().Add(grace)
+	former.until, w.repriced = w.now().Add(grace), w.calling
 	for _, s := range servers {
 		own := s.price
 		own.until = former.until

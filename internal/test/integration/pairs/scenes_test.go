@@ -253,5 +253,5 @@ func (w *world) during(call, asks, moves func()) {
 		<-asking
 	}
 	clear(w.inside)
-	w.chain.asked = nil
+	w.chain.asked, w.repriced = nil, false
 }

@@ -60,6 +60,7 @@ type world struct {
 	taking chan bool         // one transaction writes at a time; SQLite would wait outside of a bubble's clock
 
 	calling   bool // what happens now does so within a call
+	repriced  bool // the price has changed within the call that is in progress
 	restores  bool // a backup will be restored
 	restoring bool // what a backup lacks is stored again
 	migrated  bool
