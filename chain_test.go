@@ -14,6 +14,7 @@ import (
 
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/test/must"
+	"github.com/token-ramp/ramp-go/internal/test/oneorder"
 )
 
 const hash32 = "0x00000000000000000000000000000000000000000000000000000000000000aa"
@@ -253,8 +254,8 @@ func TestAnEmptyAddressIsNone(t *testing.T) {
 // Nodes write what nobody reads in many ways, and one of them must not keep a receipt from
 // ending an order.
 func TestWhatDecidesNothingMayBeMalformed(t *testing.T) {
-	read := func(method string, answer object) (any, error) {
-		client := newNode(t, says(200, result(string(answer.bytes(t))))).client(t)
+	read := func(method string, answer oneorder.Object) (any, error) {
+		client := newNode(t, says(200, result(string(answer.Bytes(t))))).client(t)
 		switch method {
 		case "receipt":
 			return client.Receipt(t.Context(), common.MaxHash)
@@ -266,13 +267,15 @@ func TestWhatDecidesNothingMayBeMalformed(t *testing.T) {
 			return client.BlockByNumber(t.Context(), ramp.Latest, true)
 		}
 	}
-	sent := object{"hash": common.MaxHash.Hex(), "from": testToken, "to": testToken, "chainId": "0x1", "nonce": "0x1"}
-	block := object{"number": "0xa", "hash": blockA, "timestamp": "0x65", "transactions": []any{map[string]any(sent)}}
+	sent := oneorder.Object{"hash": common.MaxHash.Hex(), "from": testToken, "to": testToken,
+		"chainId": "0x1", "nonce": "0x1"}
+	block := oneorder.Object{"number": "0xa", "hash": blockA, "timestamp": "0x65",
+		"transactions": []any{map[string]any(sent)}}
 	foreign := map[string]any{"address": "0x0000000000000000000000000000000000000bad", "topics": []any{}, "data": "0x"}
-	receipt := onChain().with("logs", append([]any{foreign}, onChain()["logs"].([]any)...))
+	receipt := oneorder.OnChain().With("logs", append([]any{foreign}, oneorder.OnChain()["logs"].([]any)...))
 	for _, tt := range []struct {
 		method  string
-		good    object
+		good    oneorder.Object
 		paths   []string
 		decides bool
 	}{
@@ -294,7 +297,7 @@ func TestWhatDecidesNothingMayBeMalformed(t *testing.T) {
 			for _, form := range []any{
 				"0xzz", "legacy", "2026-11-26T00:00:00Z", "0X1", -1, true, map[string]any{}, []any{"0x"},
 			} {
-				got, err := read(tt.method, tt.good.with(path, form))
+				got, err := read(tt.method, tt.good.With(path, form))
 				if r, ok := got.(*ramp.Receipt); ok && path == "logs" && err == nil {
 					require.True(t, r.Logs[0].Unreadable, "a list whose only entry is no event")
 					continue
@@ -319,13 +322,13 @@ func TestWhatDecidesNothingMayBeMalformed(t *testing.T) {
 	}
 
 	// A list of events is asked for by whoever needs each of them.
-	log := onChain()["logs"].([]any)[0]
+	log := oneorder.OnChain()["logs"].([]any)[0]
 	for path, decides := range map[string]bool{
 		"topics": true, "data": true, "address": true, "removed": true, "logIndex": true, "blockNumber": true,
 		"transactionHash": true, "blockTimestamp": false, "transactionIndex": false, "blockHash": false,
 	} {
-		answer := object(log.(map[string]any)).with(path, map[string]any{})
-		_, err := newNode(t, says(200, result("["+string(answer.bytes(t))+"]"))).client(t).Logs(t.Context(),
+		answer := oneorder.Object(log.(map[string]any)).With(path, map[string]any{})
+		_, err := newNode(t, says(200, result("["+string(answer.Bytes(t))+"]"))).client(t).Logs(t.Context(),
 			ramp.LogFilter{})
 		assert.Equal(t, decides, err != nil, path)
 	}

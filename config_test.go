@@ -15,6 +15,7 @@ import (
 
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/test/must"
+	"github.com/token-ramp/ramp-go/internal/test/oneorder"
 )
 
 // A new field needs a test.
@@ -50,7 +51,7 @@ func TestACallIsTriedThreeTimesForTenSeconds(t *testing.T) {
 
 // Changing a config after it was used has no effect.
 func TestConfigsAreCopied(t *testing.T) {
-	wire := &overWire{Transport: &chain{head: 7}}
+	wire := &overWire{Transport: &oneorder.Chain{Head: 7}}
 	client := &http.Client{Transport: wire}
 	header := http.Header{"X-Api-Key": {"k"}}
 	rpc := must.Get(ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", Header: header, HTTPClient: client}))(t)

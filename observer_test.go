@@ -23,6 +23,7 @@ import (
 
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/test/must"
+	"github.com/token-ramp/ramp-go/internal/test/oneorder"
 	"github.com/token-ramp/ramp-go/internal/test/racedetector"
 	"github.com/token-ramp/ramp-go/rampproof"
 )
@@ -100,9 +101,9 @@ func newWatchedStudio(t *testing.T, observer func(*watcher) ramp.Observer) *watc
 	return s
 }
 
-func (s *watchedStudio) call(t *testing.T, answer answering, body object) ramp.Reply {
+func (s *watchedStudio) call(t *testing.T, answer answering, body oneorder.Object) ramp.Reply {
 	t.Helper()
-	return answer(t.Context(), signed(t, body.bytes(t)), body.bytes(t))
+	return answer(t.Context(), signed(t, body.Bytes(t)), body.Bytes(t))
 }
 
 // record is the last record of the log.
@@ -117,12 +118,12 @@ func (s *watchedStudio) record(t *testing.T) map[string]any {
 // The log and a metric have what a person on call needs to know.
 func TestAnObserverAndTheLogSeeEveryStepOfAnOrder(t *testing.T) {
 	s := newWatchedStudio(t, (*watcher).observer)
-	failed := resultCall().with("receipt.status", "0x0")
+	failed := resultCall().With("receipt.status", "0x0")
 	hash := resultCall()["tx_hash"]
 	for _, c := range []struct {
 		name   string
 		answer answering
-		body   object
+		body   oneorder.Object
 		events string
 		want   map[string]any // of the record; nil is absent
 		seen   func(ramp.Operation) bool
@@ -138,7 +139,7 @@ func TestAnObserverAndTheLogSeeEveryStepOfAnOrder(t *testing.T) {
 		{"again", toValidate(s.handler), validateCall(),
 			"start webhook validate, end webhook validate: accepted repeat",
 			map[string]any{"new": false, "signed": true}, nil},
-		{"with another digest", toValidate(s.handler), validateCall().with("digest", hash),
+		{"with another digest", toValidate(s.handler), validateCall().With("digest", hash),
 			"start webhook validate, end webhook validate",
 			map[string]any{"level": "WARN", "new": nil, "conflict": "digest", "direction": "mint",
 				"outcome": "ORDER_CONFLICT"},
@@ -146,20 +147,20 @@ func TestAnObserverAndTheLogSeeEveryStepOfAnOrder(t *testing.T) {
 				return op.Code == "ORDER_CONFLICT" && op.Conflict.Field == "digest" &&
 					errors.Is(op.Err, ramp.ErrOrderConflict)
 			}},
-		{"its failure, whose intent cannot be read", toResult(s.handler), failed.with("intent", 7),
+		{"its failure, whose intent cannot be read", toResult(s.handler), failed.With("intent", 7),
 			"start webhook result, end webhook result: failed new",
 			map[string]any{"level": "WARN", "new": true, "direction": "mint", "tx_hash": hash}, nil},
 		{"again", toResult(s.handler), failed,
 			"start webhook result, end webhook result: failed repeat",
 			map[string]any{"level": "INFO", "new": false, "tx_hash": hash, "conflict": nil}, nil},
-		{"under another tx_hash", toResult(s.handler), failed.with("tx_hash", "0x"+strings.Repeat("ab", 32)),
+		{"under another tx_hash", toResult(s.handler), failed.With("tx_hash", "0x"+strings.Repeat("ab", 32)),
 			"start webhook result, end webhook result: failed repeat",
 			map[string]any{"level": "WARN", "new": false, "signed": nil, "signer": nil,
 				"conflict": "tx_hash", "outcome": "success"},
 			func(op ramp.Operation) bool {
 				return op.Err == nil && op.Status == 200 && op.Conflict.Field == "tx_hash"
 			}},
-		{"a success after it", toResult(s.handler), resultCall().with("tx_hash", "a secret?"),
+		{"a success after it", toResult(s.handler), resultCall().With("tx_hash", "a secret?"),
 			"start webhook result, end webhook result",
 			map[string]any{"level": "WARN", "new": nil, "conflict": "receipt.status", "tx_hash": nil,
 				"outcome": string(ramp.CodeOrderConflict)},
@@ -191,7 +192,7 @@ func TestTheContextOfAnObserverReachesWhatIsWithin(t *testing.T) {
 	node := must.Get(ramp.NewRPC(ramp.RPCConfig{URL: "https://node.example.com", ChainID: 1112, Observer: w.observer(),
 		HTTPClient: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
 			see(r.Context())
-			return (&chain{receipt: string(onChain().bytes(t)), head: 10}).RoundTrip(r)
+			return (&oneorder.Chain{Receipt: string(oneorder.OnChain().Bytes(t)), Head: 10}).RoundTrip(r)
 		})}}))(t)
 	store := &ramp.MemoryStore{Apply: func(ctx context.Context, step ramp.Step) error {
 		if step.Order.State != ramp.OrderAccepted {
@@ -201,8 +202,8 @@ func TestTheContextOfAnObserverReachesWhatIsWithin(t *testing.T) {
 	}}
 	handler := newHandler(t, ramp.HandlerConfig{Players: noPlayers{}, Store: store,
 		Confirm: rampproof.Confirmed(node, 1), Observer: w.observer()})
-	order, body := validateCall().with("intent", burnObject()).bytes(t),
-		resultCall().with("intent", burnObject()).bytes(t)
+	order, body := validateCall().With("intent", oneorder.Burn()).Bytes(t),
+		resultCall().With("intent", oneorder.Burn()).Bytes(t)
 	require.Equal(t, 200, toValidate(handler)(t.Context(), signed(t, order), order).Status)
 	w.take()
 	require.Equal(t, 200, toResult(handler)(t.Context(), signed(t, body), body).Status)
@@ -260,7 +261,7 @@ func TestAnObserverThatPanicsChangesNothing(t *testing.T) {
 			s := newWatchedStudio(t, func(*watcher) ramp.Observer { return observer })
 			assert.Equal(t, 200, s.call(t, toValidate(s.handler), validateCall()).Status)
 			assert.Equal(t, 200, s.call(t, toResult(s.handler), resultCall()).Status)
-			node := rpcOver(t, &chain{head: 7}, ramp.RPCConfig{Observer: observer})
+			node := rpcOver(t, &oneorder.Chain{Head: 7}, ramp.RPCConfig{Observer: observer})
 			_, err := node.BlockNumber(t.Context())
 			assert.NoError(t, err)
 			const panicked = `msg="ramp: hook panicked" function=`
@@ -291,7 +292,7 @@ func TestALoggerThatPanicsCostsNobodyASignature(t *testing.T) {
 		config := inMemory(ramp.HandlerConfig{Terms: anyTerms, Key: testKey(t), Signer: testSigner(t), Logger: logger})
 		handler := must.Get(ramp.NewHandler(config))(t)
 		assert.Equal(t, 200, s.call(t, toValidate(handler), validateCall()).Status)
-		assert.Equal(t, 500, s.call(t, toResult(handler), resultCall().without("uuid")).Status)
+		assert.Equal(t, 500, s.call(t, toResult(handler), resultCall().Without("uuid")).Status)
 	}
 }
 
@@ -356,7 +357,7 @@ func TestCallsWithoutAValidHMACAreLoggedOnceASecond(t *testing.T) {
 func TestASessionThatContradictsTheSignedBodyIsLogged(t *testing.T) {
 	s := newWatchedStudio(t, (*watcher).observer)
 	s.call(t, toValidate(s.handler), validateCall())
-	body := resultCall().bytes(t)
+	body := resultCall().Bytes(t)
 	header := signed(t, body)
 	header["x-dapp-sessionid"] = []string{"session-2"}
 	assert.Equal(t, 200, toResult(s.handler)(t.Context(), header, body).Status)
@@ -381,7 +382,7 @@ func TestACallWithAPreviousKeyIsLogged(t *testing.T) {
 		handler := must.Get(
 			ramp.NewHandler(inMemory(ramp.HandlerConfig{Terms: anyTerms, Key: c.key, Signer: testSigner(t),
 				Logger: slog.New(slog.NewJSONHandler(&log, nil))})))(t)
-		body := validateCall().bytes(t)
+		body := validateCall().Bytes(t)
 		toValidate(handler)(t.Context(), signed(t, body), body)
 		var record map[string]any
 		require.NoError(t, json.Unmarshal(log.Bytes(), &record))
@@ -399,7 +400,7 @@ func TestTheZeroObserverAllocatesNothing(t *testing.T) {
 	handler := func(observer ramp.Observer) *ramp.Handler {
 		return newHandler(t, ramp.HandlerConfig{Players: noPlayers{}, Store: yes{}, Observer: observer})
 	}
-	body := resultCall().bytes(t)
+	body := resultCall().Bytes(t)
 	header := signed(t, body)
 	cost := func(h *ramp.Handler) float64 {
 		return testing.AllocsPerRun(200, func() { toResult(h)(t.Context(), header, body) })

@@ -20,6 +20,7 @@ import (
 
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/test/must"
+	"github.com/token-ramp/ramp-go/internal/test/oneorder"
 )
 
 // The rules are pure functions, so they are tested without a store. internal/test/integration/dbtest
@@ -37,11 +38,11 @@ func (noPlayers) Authenticate(context.Context, ramp.Session) error           { r
 func (noPlayers) Assets(context.Context, ramp.Session) (*ramp.Player, error) { return nil, nil }
 
 func mintRequest(t testing.TB) *ramp.ValidateRequest {
-	return must.Get(ramp.ParseValidate(validateCall().bytes(t)))(t)
+	return must.Get(ramp.ParseValidate(validateCall().Bytes(t)))(t)
 }
 
 func burnRequest(t testing.TB) *ramp.ValidateRequest {
-	return must.Get(ramp.ParseValidate(validateCall().with("intent", burnObject()).bytes(t)))(t)
+	return must.Get(ramp.ParseValidate(validateCall().With("intent", oneorder.Burn()).Bytes(t)))(t)
 }
 
 // accepted returns the order that a request opens.
@@ -85,19 +86,19 @@ func TestAcceptOpensAnOrder(t *testing.T) {
 
 func TestTheSameValidateIsARepeat(t *testing.T) {
 	stored := accepted(t, mintRequest(t))
-	for name, body := range map[string]object{
+	for name, body := range map[string]oneorder.Object{
 		"in the same words": validateCall(),
-		"1.00e2 for 100":    validateCall().with("intent.from.0.amount", json.Number("1.00e2")),
-		"an asset in two parts": validateCall().with("intent.from",
-			append(side("asset", "item_gold", 99), side("asset", "item_gold", 1)...)),
-		"erc20 in lower case":     validateCall().with("intent.to.0.type", "erc20"),
-		"an address in capitals":  validateCall().with("user_address", "0x1BE31A94361A391BBAFB2A4CCD704F57DC04D4BB"),
-		"another user_sig":        validateCall().with("user_sig", "0xbb"),
-		"no target_candidate":     validateCall().without("intent.target_candidate"),
-		"a null target_candidate": validateCall().with("intent.target_candidate", nil),
+		"1.00e2 for 100":    validateCall().With("intent.from.0.amount", json.Number("1.00e2")),
+		"an asset in two parts": validateCall().With("intent.from",
+			append(oneorder.Side("asset", "item_gold", 99), oneorder.Side("asset", "item_gold", 1)...)),
+		"erc20 in lower case":     validateCall().With("intent.to.0.type", "erc20"),
+		"an address in capitals":  validateCall().With("user_address", "0x1BE31A94361A391BBAFB2A4CCD704F57DC04D4BB"),
+		"another user_sig":        validateCall().With("user_sig", "0xbb"),
+		"no target_candidate":     validateCall().Without("intent.target_candidate"),
+		"a null target_candidate": validateCall().With("intent.target_candidate", nil),
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := must.Get(ramp.ParseValidate(body.bytes(t)))(t)
+			r := must.Get(ramp.ParseValidate(body.Bytes(t)))(t)
 			step := must.Get(ramp.Accept(ramp.Session{ID: " session-1\u00a0"}, r, atResult)(&stored))(t)
 			assert.Equal(t, ramp.Step{Order: stored}, step, "nothing moves, and nothing changes")
 		})
@@ -107,9 +108,9 @@ func TestTheSameValidateIsARepeat(t *testing.T) {
 // The sequence of entries does not matter on either side.
 func TestEntriesInAnotherOrderAreTheSame(t *testing.T) {
 	intent := func(tokens, items []map[string]any) *ramp.ValidateRequest {
-		burn := burnObject()
+		burn := oneorder.Burn()
 		burn["from"], burn["to"] = tokens, items
-		return must.Get(ramp.ParseValidate(validateCall().with("intent", burn).bytes(t)))(t)
+		return must.Get(ramp.ParseValidate(validateCall().With("intent", burn).Bytes(t)))(t)
 	}
 	entry := func(kind, id string, n int) map[string]any {
 		return map[string]any{"type": kind, "id": id, "amount": n}
@@ -131,24 +132,24 @@ func TestAnotherValidateUnderTheUUIDIsAConflict(t *testing.T) {
 	stored := accepted(t, mintRequest(t))
 	for name, tt := range map[string]struct {
 		session string
-		body    object
+		body    oneorder.Object
 		field   string
 	}{
-		"another project": {"session-1", validateCall().with("project_id", "project-2"), "project_id"},
+		"another project": {"session-1", validateCall().With("project_id", "project-2"), "project_id"},
 		"another session": {"session-2", validateCall(), "session_id"},
 		"another address": {"session-1",
-			validateCall().with("user_address", "0x00000000000000000000000000000000000a11ce"), "user_address"},
-		"another digest":     {"session-1", validateCall().with("digest", vectors[1].digestText), "digest"},
-		"another quantity":   {"session-1", validateCall().with("intent.from.0.amount", 101), "intent"},
-		"another asset":      {"session-1", validateCall().with("intent.from.0.id", "item_gem"), "intent"},
-		"another token":      {"session-1", validateCall().with("intent.to.0.id", "0x2"), "intent"},
-		"more tokens":        {"session-1", validateCall().with("intent.to.0.amount", 11), "intent"},
-		"a burn of the same": {"session-1", validateCall().with("intent", burnObject()), "intent"},
-		"other options": {"session-1", validateCall().with("intent.target_candidate", object{"a": 1}),
+			validateCall().With("user_address", "0x00000000000000000000000000000000000a11ce"), "user_address"},
+		"another digest":     {"session-1", validateCall().With("digest", vectors[1].digestText), "digest"},
+		"another quantity":   {"session-1", validateCall().With("intent.from.0.amount", 101), "intent"},
+		"another asset":      {"session-1", validateCall().With("intent.from.0.id", "item_gem"), "intent"},
+		"another token":      {"session-1", validateCall().With("intent.to.0.id", "0x2"), "intent"},
+		"more tokens":        {"session-1", validateCall().With("intent.to.0.amount", 11), "intent"},
+		"a burn of the same": {"session-1", validateCall().With("intent", oneorder.Burn()), "intent"},
+		"other options": {"session-1", validateCall().With("intent.target_candidate", oneorder.Object{"a": 1}),
 			"intent.target_candidate"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := must.Get(ramp.ParseValidate(tt.body.bytes(t)))(t)
+			r := must.Get(ramp.ParseValidate(tt.body.Bytes(t)))(t)
 			for _, order := range []ramp.Order{stored, ended(t, stored, 0)} {
 				step, err := ramp.Accept(ramp.Session{ID: tt.session}, r, atResult)(&order)
 				assert.Zero(t, step)
@@ -166,8 +167,8 @@ func TestAnotherValidateUnderTheUUIDIsAConflict(t *testing.T) {
 // Stores may write JSON in their own way.
 func TestOptionsAreComparedAsJSON(t *testing.T) {
 	request := func(options string) *ramp.ValidateRequest {
-		return must.Get(ramp.ParseValidate(validateCall().with("intent.target_candidate",
-			json.RawMessage(options)).bytes(t)))(t)
+		return must.Get(ramp.ParseValidate(validateCall().With("intent.target_candidate",
+			json.RawMessage(options)).Bytes(t)))(t)
 	}
 	stored := accepted(t, request(`{"a":[1,{"b":"<","c":null}],"n":100000000000000000001}`))
 	for options, repeat := range map[string]bool{
@@ -530,7 +531,8 @@ func TestAnOrderSurvivesJSON(t *testing.T) {
 	assert.JSONEq(t,
 		`{"version":1,"uuid":"`+testUUID+`","state":"accepted","project_id":"project-1","session_id":"session-1",
 		"user_address":"0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb","digest":"`+testDigest+`",
-		"intent":`+string(object(mintObject()).bytes(t))+`,"accepted_at":"2026-11-21T12:00:00.123Z"}`, string(written))
+		"intent":`+string(oneorder.Object(oneorder.Mint()).Bytes(t))+`,"accepted_at":"2026-11-21T12:00:00.123Z"}`,
+		string(written))
 	for old, new := range map[string]string{
 		`"version":1`: `"version":2`, `"version":1,`: ``, `"accepted"`: `"lost"`, `"mint"`: `"swap"`,
 		`"amount":100`: `"amount":0`, `{`: `[{`,

@@ -25,6 +25,7 @@ import (
 
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/test/must"
+	"github.com/token-ramp/ramp-go/internal/test/oneorder"
 )
 
 // rpcNode is a node behind real HTTP whose answers a test sets. ID in an answer is
@@ -776,10 +777,10 @@ func TestTheFallbackIsAskedWhenTheFirstNodeFailsAsANode(t *testing.T) {
 		"no such method":      {alwaysAnswering(200, `{"id":1,"error":{"code":-32601,"message":"m"}}`), false},
 		"a revert in a 500": {alwaysAnswering(500,
 			`{"id":1,"error":{"code":3,"message":"execution reverted"}}`), false},
-		"a success": {&chain{head: 1}, false},
+		"a success": {&oneorder.Chain{Head: 1}, false},
 	} {
 		inBubble(t, name, func(t *testing.T) {
-			n := &twoNodes{first: test.first, fallback: &chain{head: 2}}
+			n := &twoNodes{first: test.first, fallback: &oneorder.Chain{Head: 2}}
 			number, err := n.client(t, ramp.RPCConfig{}).BlockNumber(t.Context())
 			if test.asked {
 				require.NoError(t, err)
@@ -794,7 +795,7 @@ func TestTheFallbackIsAskedWhenTheFirstNodeFailsAsANode(t *testing.T) {
 
 func TestTheFirstNodeIsTriedAgainAfterARest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := &twoNodes{first: roundTripper(disconnect), fallback: &chain{head: 2}}
+		n := &twoNodes{first: roundTripper(disconnect), fallback: &oneorder.Chain{Head: 2}}
 		client := n.client(t, ramp.RPCConfig{})
 		ask := func() []string {
 			n.asked = nil
@@ -807,7 +808,7 @@ func TestTheFirstNodeIsTriedAgainAfterARest(t *testing.T) {
 		time.Sleep(time.Second)
 		assert.Equal(t, []string{"first blockNumber", "fallback blockNumber"}, ask())
 		n.fallback = roundTripper(disconnect)
-		n.first = &chain{head: 1}
+		n.first = &oneorder.Chain{Head: 1}
 		assert.Equal(t, []string{"fallback blockNumber", "first blockNumber"}, ask(),
 			"a node that rests is better than none")
 		assert.Equal(t, []string{"first blockNumber"}, ask(), "and back at work")
@@ -817,12 +818,12 @@ func TestTheFirstNodeIsTriedAgainAfterARest(t *testing.T) {
 func TestEachNodesChainIsChecked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &twoNodes{first: roundTripper(disconnect),
-			fallback: &chain{say: map[string]string{"eth_chainId": `"result":"0x1"`}}}
+			fallback: &oneorder.Chain{Say: map[string]string{"eth_chainId": `"result":"0x1"`}}}
 		client := n.client(t, ramp.RPCConfig{ChainID: 1112})
 		_, err := client.BlockNumber(t.Context())
 		assert.ErrorIs(t, err, ramp.ErrWrongChain)
 		assert.Equal(t, []string{"first chainId", "fallback chainId"}, n.asked)
-		n.first = &chain{}
+		n.first = &oneorder.Chain{}
 		assert.ErrorContains(t, client.Check(t.Context()),
 			"ramp: check https://fallback.example.com: ramp: eth_chainId: the node is on another chain")
 	})
@@ -831,7 +832,7 @@ func TestEachNodesChainIsChecked(t *testing.T) {
 func TestASendGoesToOneNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &twoNodes{first: roundTripper(disconnect),
-			fallback: &chain{say: map[string]string{"eth_sendRawTransaction": `"result":"` + hash32 + `"`}}}
+			fallback: &oneorder.Chain{Say: map[string]string{"eth_sendRawTransaction": `"result":"` + hash32 + `"`}}}
 		client := n.client(t, ramp.RPCConfig{})
 		_, err := client.SendRawTransaction(t.Context(), []byte{2, 1})
 		assert.ErrorContains(t, err, "connection reset")
@@ -845,12 +846,12 @@ func TestASendGoesToOneNode(t *testing.T) {
 // A call that the caller cancels says nothing about the node.
 func TestACanceledCallDoesNotMakeANodeRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := &twoNodes{first: roundTripper(hang), fallback: &chain{}}
+		n := &twoNodes{first: roundTripper(hang), fallback: &oneorder.Chain{}}
 		client := n.client(t, ramp.RPCConfig{})
 		ctx := within(t, time.Second)
 		_, err := client.BlockNumber(ctx)
 		assert.Error(t, err)
-		n.first = &chain{}
+		n.first = &oneorder.Chain{}
 		_, err = client.BlockNumber(t.Context())
 		assert.NoError(t, err)
 		assert.Equal(t, []string{"first blockNumber", "first blockNumber"}, n.asked)
@@ -859,7 +860,8 @@ func TestACanceledCallDoesNotMakeANodeRest(t *testing.T) {
 
 func TestAWaitAsksTheFallback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := &twoNodes{first: roundTripper(hang), fallback: &chain{receipt: string(onChain().bytes(t))}}
+		n := &twoNodes{first: roundTripper(hang),
+			fallback: &oneorder.Chain{Receipt: string(oneorder.OnChain().Bytes(t))}}
 		ctx := within(t, 5*time.Second)
 		start := time.Now()
 		_, _, err := n.client(t, ramp.RPCConfig{ChainID: 1112}).WaitTransaction(ctx, common.MaxHash, 1)

@@ -90,7 +90,7 @@ func TestNoSpellingOfAnAmountGetsPast(t *testing.T) {
 		`"amo\u0075nt":100.0000000000000001`: "100.0000000000000001",
 		`"amo\u0075nt":"100"`:                "",
 	} {
-		body := strings.Replace(string(whole.bytes(t)), `"amount":100`, written, 1)
+		body := strings.Replace(string(whole.Bytes(t)), `"amount":100`, written, 1)
 		r, err := ramp.ParseValidate([]byte(body))
 		if want == "" {
 			assertFields(t, err, "intent.from[0].amount ")

@@ -26,6 +26,7 @@ import (
 
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/test/must"
+	"github.com/token-ramp/ramp-go/internal/test/oneorder"
 	"github.com/token-ramp/ramp-go/rampproof"
 )
 
@@ -132,7 +133,7 @@ func TestOwnPathsKeepTheRules(t *testing.T) {
 	mux.HandleFunc("/hooks/owned", handler.Assets)
 	mux.HandleFunc("/hooks/order", handler.Validate)
 	mux.HandleFunc("/hooks/done", handler.Result)
-	validate, result := validateCall().bytes(t), resultCall().bytes(t)
+	validate, result := validateCall().Bytes(t), resultCall().Bytes(t)
 	for _, c := range []struct {
 		method, path string
 		header       http.Header
@@ -162,15 +163,15 @@ func TestOwnPathsKeepTheRules(t *testing.T) {
 // The console has swapped the addresses. A result is not processed where it is not expected, but
 // it comes again.
 func TestAResultAtTheAddressOfValidateCalls(t *testing.T) {
-	for name, body := range map[string]object{
+	for name, body := range map[string]oneorder.Object{
 		"a result":                      resultCall(),
-		"its unreadable intent":         resultCall().with("intent", 7),
-		"with fields of a validate":     resultCall().with("project_id", "project-1").with("user_sig", "0x"),
-		"of an order that nobody knows": resultCall().with("uuid", uuid.NewString()),
+		"its unreadable intent":         resultCall().With("intent", 7),
+		"with fields of a validate":     resultCall().With("project_id", "project-1").With("user_sig", "0x"),
+		"of an order that nobody knows": resultCall().With("uuid", uuid.NewString()),
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStudio(t)
-			status, answer := s.post(t, ramp.PathValidate, body.bytes(t))
+			status, answer := s.post(t, ramp.PathValidate, body.Bytes(t))
 			assert.Equal(t, 500, status)
 			assert.Contains(t, answer, `{"success":false,"errorCode":"INVALID_`)
 			assert.Empty(t, s.game.calls)
@@ -181,9 +182,9 @@ func TestAResultAtTheAddressOfValidateCalls(t *testing.T) {
 		})
 	}
 	s := newStudio(t)
-	status, _ := s.post(t, ramp.PathValidate, validateCall().with("digest", "0x").bytes(t))
+	status, _ := s.post(t, ramp.PathValidate, validateCall().With("digest", "0x").Bytes(t))
 	assert.Equal(t, 400, status, "a malformed validate call stays one")
-	status, _ = s.post(t, ramp.PathValidate, validateCall().with("receipt", map[string]any{"status": "0x1"}).bytes(t))
+	status, _ = s.post(t, ramp.PathValidate, validateCall().With("receipt", map[string]any{"status": "0x1"}).Bytes(t))
 	assert.Equal(t, 200, status, "what is both is a validate call here")
 }
 
@@ -191,7 +192,7 @@ func TestABodyWithAByteOrderMark(t *testing.T) {
 	var seen ramp.Operation
 	s := newStudioWith(t,
 		ramp.HandlerConfig{Observer: ramp.Observer{End: func(_ context.Context, op ramp.Operation) { seen = op }}})
-	marked := func(o object) []byte { return append([]byte("\ufeff"), o.bytes(t)...) }
+	marked := func(o oneorder.Object) []byte { return append([]byte("\ufeff"), o.Bytes(t)...) }
 	status, answer := s.post(t, ramp.PathValidate, marked(validateCall()))
 	assert.Equal(t, 200, status)
 	assert.Equal(t, approved, answer)
@@ -213,7 +214,7 @@ func TestAResultThatIsRedirectedComesAgain(t *testing.T) {
 			}
 			handler.ServeHTTP(w, r)
 		}))
-		body := resultCall().bytes(t)
+		body := resultCall().Bytes(t)
 		request := must.Get(http.NewRequest(http.MethodPost, server.URL+"/old"+ramp.PathResult,
 			bytes.NewReader(body)))(t)
 		request.Header.Set("X-HMAC-SIGNATURE", testKey(t).Sign(body))
@@ -331,7 +332,7 @@ func (h *hurried) balance() int64 {
 // leaves delivers the result, and gives up while Apply runs.
 func (h *hurried) leaves(t *testing.T) {
 	t.Helper()
-	body := resultCall().with("receipt.status", "0x0").bytes(t)
+	body := resultCall().With("receipt.status", "0x0").Bytes(t)
 	ctx, giveUp := context.WithCancel(t.Context())
 	go func() {
 		<-h.begun
@@ -373,7 +374,7 @@ func TestASenderThatClosesItsWritingSideStopsNoResult(t *testing.T) {
 	close(h.release)
 	conn := must.Get(net.Dial("tcp", h.server.Listener.Addr().String()))(t)
 	defer conn.Close()
-	body := resultCall().with("receipt.status", "0x0").bytes(t)
+	body := resultCall().With("receipt.status", "0x0").Bytes(t)
 	head := "POST " + ramp.PathResult + " HTTP/1.1\r\nHost: game\r\nX-HMAC-SIGNATURE: " + testKey(t).Sign(body)
 	must.Get(fmt.Fprintf(conn, "%s\r\nContent-Length: %d\r\n\r\n%s", head, len(body), body))(t)
 	require.NoError(t, conn.(*net.TCPConn).CloseWrite())
@@ -456,8 +457,8 @@ func (r *recycled) Value(key any) any           { return r.use().Value(key) }
 func TestNobodyUsesAContextAfterItsCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		game, _ := newVault(t, func(c *ramp.HandlerConfig) {
-			c.Confirm = rampproof.Confirmed(pinned(t, &chain{receipt: string(onChain().bytes(t)), head: 10},
-				ramp.RPCConfig{}), 1)
+			chain := &oneorder.Chain{Receipt: string(oneorder.OnChain().Bytes(t)), Head: 10}
+			c.Confirm = rampproof.Confirmed(pinned(t, chain, ramp.RPCConfig{}), 1)
 		})
 		for range 2 {
 			ctx := &recycled{Context: t.Context(), t: t}
@@ -465,7 +466,7 @@ func TestNobodyUsesAContextAfterItsCall(t *testing.T) {
 			ctx.over = true
 		}
 		ctx := &recycled{Context: t.Context(), t: t}
-		body := resultCall().bytes(t)
+		body := resultCall().Bytes(t)
 		_ = toResult(game.handler)(ctx, signed(t, body), body)
 		ctx.over = true
 		time.Sleep(time.Hour)
@@ -566,7 +567,7 @@ func TestACallIsAnsweredBeforeItsDeadline(t *testing.T) {
 					},
 					Logger: slog.New(slog.NewJSONHandler(log, nil)),
 				})
-				validate, result := validateCall().bytes(t), resultCall().bytes(t)
+				validate, result := validateCall().Bytes(t), resultCall().Bytes(t)
 				do := func(endpoint string) ramp.Reply {
 					ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
 					defer cancel()
@@ -609,7 +610,7 @@ func TestACallIsAnsweredBeforeItsDeadline(t *testing.T) {
 func TestWhatAServeMuxAnswersForTheHandler(t *testing.T) {
 	const moved = "moved"
 	answers := func(mux http.Handler, path string) string {
-		body := resultCall().bytes(t)
+		body := resultCall().Bytes(t)
 		r := httptest.NewRequest(http.MethodPost, "http://game.example"+path, bytes.NewReader(body))
 		r.Header = signed(t, body)
 		w := httptest.NewRecorder()

@@ -307,7 +307,7 @@ func TestNothingOfACallIsKept(t *testing.T) {
 			return nil
 		}
 	})
-	body := validateCall().with("intent.target_candidate", map[string]any{"a": 1}).bytes(t)
+	body := validateCall().With("intent.target_candidate", map[string]any{"a": 1}).Bytes(t)
 	header := signed(t, body)
 	var memory [][]byte
 	for name, values := range header {
@@ -316,7 +316,7 @@ func TestNothingOfACallIsKept(t *testing.T) {
 	}
 	first := must.Get(ramp.ParseValidate(body))(t)
 	require.NoError(t, toValidate(game.handler)(t.Context(), header, body).Err)
-	contradiction := resultCall().with("session_id", "session-2").bytes(t)
+	contradiction := resultCall().With("session_id", "session-2").Bytes(t)
 	require.Equal(t, 500, toResult(game.handler)(t.Context(), signed(t, contradiction), contradiction).Status)
 	texts := []string{string(body), string(contradiction)}
 	for _, used := range append(memory, body, contradiction) {
@@ -337,7 +337,7 @@ func TestNothingOfACallIsKept(t *testing.T) {
 
 func TestAMemoryStoreHandsOutCopies(t *testing.T) {
 	store := &ramp.MemoryStore{Apply: func(context.Context, ramp.Step) error { return nil }}
-	body := validateCall().with("intent.target_candidate", map[string]any{"a": 1}).bytes(t)
+	body := validateCall().With("intent.target_candidate", map[string]any{"a": 1}).Bytes(t)
 	written := must.Get(json.Marshal(accepted(t, must.Get(ramp.ParseValidate(body))(t))))(t)
 	for range 3 {
 		r := must.Get(ramp.ParseValidate(body))(t)

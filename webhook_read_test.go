@@ -22,7 +22,7 @@ func TestReadingACallOfTheService(t *testing.T) {
 	}
 	const missing, wrong, noToken = "401 HMAC_MISSING", "401 HMAC_INVALID", "401 ACCESS_TOKEN_MISSING"
 	const swapped, misplaced = "500 INVALID_RECEIPT_STATUS", "500 INVALID_USER_SIG"
-	short := validate.with("digest", testDigest[:64]).bytes(t)
+	short := validate.With("digest", testDigest[:64]).Bytes(t)
 	elsewhere := with("x-hmac-signature", testKey(t).Sign(nil))
 	for name, c := range map[string]struct {
 		body     []byte
@@ -30,19 +30,19 @@ func TestReadingACallOfTheService(t *testing.T) {
 		validate string // the answer of ReadValidate
 		result   string // the answer of ReadResult
 	}{
-		"a validate call":            {body: validate.bytes(t), validate: "ok", result: swapped},
-		"a result":                   {body: result.bytes(t), validate: misplaced, result: "ok"},
-		"no HMAC":                    {validate.bytes(t), with("x-hmac-signature"), missing, missing},
-		"two HMACs":                  {validate.bytes(t), with("x-hmac-signature", "a", "b"), wrong, wrong},
+		"a validate call":            {body: validate.Bytes(t), validate: "ok", result: swapped},
+		"a result":                   {body: result.Bytes(t), validate: misplaced, result: "ok"},
+		"no HMAC":                    {validate.Bytes(t), with("x-hmac-signature"), missing, missing},
+		"two HMACs":                  {validate.Bytes(t), with("x-hmac-signature", "a", "b"), wrong, wrong},
 		"the HMAC of another body":   {[]byte("{}"), elsewhere, wrong, wrong},
 		"a body that is not read":    {[]byte("?"), elsewhere, wrong, wrong},
 		"no JSON":                    {body: []byte("?"), validate: "400 INVALID_BODY", result: "400 INVALID_BODY"},
 		"a digest of 31 bytes":       {short, nil, "400 INVALID_DIGEST", "400 INVALID_RECEIPT_STATUS"},
-		"no session":                 {validate.bytes(t), with("x-dapp-sessionid"), "401 SESSION_MISSING", swapped},
-		"no token":                   {validate.bytes(t), with("x-dapp-authorization"), noToken, swapped},
-		"a result without a session": {result.bytes(t), with("x-dapp-sessionid"), misplaced, "ok"},
-		"a result without a token":   {result.bytes(t), with("x-dapp-authorization"), misplaced, "ok"},
-		"another session's header":   {result.bytes(t), with("x-dapp-sessionid", "session-2"), misplaced, "ok"},
+		"no session":                 {validate.Bytes(t), with("x-dapp-sessionid"), "401 SESSION_MISSING", swapped},
+		"no token":                   {validate.Bytes(t), with("x-dapp-authorization"), noToken, swapped},
+		"a result without a session": {result.Bytes(t), with("x-dapp-sessionid"), misplaced, "ok"},
+		"a result without a token":   {result.Bytes(t), with("x-dapp-authorization"), misplaced, "ok"},
+		"another session's header":   {result.Bytes(t), with("x-dapp-sessionid", "session-2"), misplaced, "ok"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			header := signed(t, c.body)
@@ -67,16 +67,16 @@ func TestReadingACallOfTheService(t *testing.T) {
 			assert.Equal(t, err == nil, outcome != nil && session.ID == "session-1", "that of the signed body")
 		})
 	}
-	body := result.without("session_id").bytes(t)
+	body := result.Without("session_id").Bytes(t)
 	_, session, err := ramp.ReadResult(testKey(t), signed(t, body), body)
 	require.NoError(t, err)
 	assert.Equal(t, "session-1", session.ID, "that of the header, if the body has none")
 
-	body = validate.bytes(t)
+	body = validate.Bytes(t)
 	request, _, err := ramp.ReadValidate(testKey(t), signed(t, body), body)
 	require.NoError(t, err)
 	clear(body)
-	assert.Equal(t, string(validate.bytes(t)), string(request.Raw), "the body is copied")
+	assert.Equal(t, string(validate.Bytes(t)), string(request.Raw), "the body is copied")
 	_, _, err = ramp.ReadValidate(ramp.HMACKey{}, signed(t, body), body)
 	assert.ErrorIs(t, err, ramp.ErrHMACKey)
 	assert.Equal(t, 500, ramp.RejectionOf(err).Status)

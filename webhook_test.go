@@ -33,17 +33,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/internal/test/jsonobject"
 	"github.com/token-ramp/ramp-go/internal/test/must"
+	"github.com/token-ramp/ramp-go/internal/test/oneorder"
 	"github.com/token-ramp/ramp-go/internal/test/racedetector"
 	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
 const (
-	testUUID   = "7b0f9a1e-4c1d-4c6e-9a53-0e8f5d6a2b10"
-	testDigest = "0xd91c81e564e4f69229a9224943fa9a79ff21b60fcef5096bfb79e1ce28591a85"
-	testToken  = "0x00000000000000000000000000000000000070c3"
+	testUUID   = oneorder.UUID
+	testDigest = oneorder.Digest
+	testToken  = oneorder.Token
 
 	// The signature of testDigest by the key of testSigner, made with an
 	// independent implementation.
@@ -51,44 +51,12 @@ const (
 		"2d88f1296329f3642793e186858daf49ffd6518cc9c6fe86886209689019aaa91c"
 )
 
-// object is a JSON object that a test changes by path: "intent.from.0.amount".
-type object map[string]any
+func validateCall() oneorder.Object { return oneorder.Validate(oneorder.Mint()) }
 
-func (o object) with(path string, value any) object { return jsonobject.With(o, path, value) }
-
-func (o object) without(path string) object { return jsonobject.Without(o, path) }
-
-func (o object) bytes(t testing.TB) []byte { return must.Get(json.Marshal(o))(t) }
-
-func side(kind, id string, amount any) []any {
-	return []any{map[string]any{"type": kind, "id": id, "amount": amount}}
-}
-
-func mintObject() map[string]any {
-	return map[string]any{
-		"method": "mint", "type": "assemble", "target_candidate": map[string]any{},
-		"from": side("asset", "item_gold", 100), "to": side("ERC20", testToken, 10),
-	}
-}
-
-func burnObject() map[string]any {
-	return map[string]any{
-		"method": "burn-permit", "type": "disassemble", "target_candidate": map[string]any{},
-		"from": side("ERC20", testToken, 10), "to": side("asset", "item_gold", 100),
-	}
-}
-
-func validateCall() object {
-	return object{
-		"user_sig": "0xaa55", "user_address": "0x1Be31A94361a391bBaFB2a4CCd704F57dc04d4bb",
-		"project_id": "project-1", "digest": testDigest, "uuid": testUUID, "intent": mintObject(),
-	}
-}
-
-func resultCall() object {
-	return object{
+func resultCall() oneorder.Object {
+	return oneorder.Object{
 		"session_id": "session-1", "uuid": testUUID, "tx_hash": common.MaxHash.Hex(),
-		"receipt": map[string]any{"status": "0x1"}, "intent": mintObject(),
+		"receipt": map[string]any{"status": "0x1"}, "intent": oneorder.Mint(),
 	}
 }
 
@@ -191,11 +159,11 @@ func TestTheThreeEndpointsAnswerWithTheEnvelopesOfTheInterface(t *testing.T) {
 	assert.Equal(t, 200, status)
 	assert.Equal(t, `{"success":true,"errorCode":null,"data":{"v1":{"assets":[]}}}`, body)
 
-	status, body = s.post(t, ramp.PathValidate, validateCall().bytes(t))
+	status, body = s.post(t, ramp.PathValidate, validateCall().Bytes(t))
 	assert.Equal(t, 200, status)
 	assert.Equal(t, approved, body)
 
-	status, body = s.post(t, ramp.PathResult, resultCall().bytes(t))
+	status, body = s.post(t, ramp.PathResult, resultCall().Bytes(t))
 	assert.Equal(t, 200, status)
 	assert.Equal(t, confirmed, body)
 
@@ -217,23 +185,23 @@ func TestABodyWithAWrongFieldReachesNoGame(t *testing.T) {
 	}{
 		ramp.PathValidate: {400, []fault{
 			{"an empty body", "INVALID_BODY", nil},
-			{"a truncated object", "INVALID_BODY", validate.bytes(t)[:40]},
+			{"a truncated object", "INVALID_BODY", validate.Bytes(t)[:40]},
 			{"two uuids", "INVALID_UUID",
-				bytes.Replace(validate.bytes(t), []byte(`"uuid":`), []byte(`"uuid":null,"uuid":`), 1)},
-			{"a digest of 31 bytes", "INVALID_DIGEST", validate.with("digest", testDigest[:64]).bytes(t)},
-			{"a user_sig of 0x", "INVALID_USER_SIG", validate.with("user_sig", "0x").bytes(t)},
+				bytes.Replace(validate.Bytes(t), []byte(`"uuid":`), []byte(`"uuid":null,"uuid":`), 1)},
+			{"a digest of 31 bytes", "INVALID_DIGEST", validate.With("digest", testDigest[:64]).Bytes(t)},
+			{"a user_sig of 0x", "INVALID_USER_SIG", validate.With("user_sig", "0x").Bytes(t)},
 			{"another project than the configured", "INVALID_PROJECT_ID",
-				validate.with("project_id", "project-2").bytes(t)},
-			{"an intent that is a list", "INVALID_INTENT", validate.with("intent", []any{}).bytes(t)},
+				validate.With("project_id", "project-2").Bytes(t)},
+			{"an intent that is a list", "INVALID_INTENT", validate.With("intent", []any{}).Bytes(t)},
 			{"mint from a token", "INVALID_INTENT_FROM_TYPE",
-				validate.with("intent.from", side("ERC20", "item_gold", 1)).bytes(t)},
+				validate.With("intent.from", oneorder.Side("ERC20", "item_gold", 1)).Bytes(t)},
 		}},
 		ramp.PathResult: {500, []fault{ // so that it comes again
-			{"an array", "INVALID_BODY", []byte("[" + string(result.bytes(t)) + "]")},
-			{"no uuid", "INVALID_UUID", result.without("uuid").bytes(t)},
+			{"an array", "INVALID_BODY", []byte("[" + string(result.Bytes(t)) + "]")},
+			{"no uuid", "INVALID_UUID", result.Without("uuid").Bytes(t)},
 			// Whoever takes a missing status for a failure gives back twice.
-			{"no receipt", "INVALID_RECEIPT_STATUS", result.without("receipt").bytes(t)},
-			{"a status of text", "INVALID_RECEIPT_STATUS", result.with("receipt.status", "failed").bytes(t)},
+			{"no receipt", "INVALID_RECEIPT_STATUS", result.Without("receipt").Bytes(t)},
+			{"a status of text", "INVALID_RECEIPT_STATUS", result.With("receipt.status", "failed").Bytes(t)},
 		}},
 	} {
 		s := newStudioWith(t, ramp.HandlerConfig{Terms: anyOf(t, "project-1", "")})
@@ -277,7 +245,7 @@ func TestACallThatIsNotAuthenticReachesNoGame(t *testing.T) {
 			{"two HMACs", "x-hmac-signature", "HMAC_INVALID", []string{right, right}},
 		}
 	}
-	validate, result := validateCall().bytes(t), resultCall().bytes(t)
+	validate, result := validateCall().Bytes(t), resultCall().Bytes(t)
 	for _, call := range []struct {
 		method, path string
 		body         []byte
@@ -319,16 +287,16 @@ func TestAResultNeedsNoHeadersOfASession(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		headers map[string][]string
-		body    object
+		body    oneorder.Object
 	}{
 		{"no session", map[string][]string{"x-dapp-sessionid": nil}, resultCall()},
 		// no HMAC covers the headers
 		{"another session", map[string][]string{"x-dapp-sessionid": {"session-2"}}, resultCall()},
 		{"a session that is no text", map[string][]string{"x-dapp-sessionid": {"\xff"}}, resultCall()},
-		{"a session padded in the body", nil, resultCall().with("session_id", "\u00a0session-1 \u3000")},
-		{"a session in the header alone", nil, resultCall().without("session_id")},
-		{"a session of null in the body", nil, resultCall().with("session_id", nil)},
-		{"no session at all", map[string][]string{"x-dapp-sessionid": nil}, resultCall().without("session_id")},
+		{"a session padded in the body", nil, resultCall().With("session_id", "\u00a0session-1 \u3000")},
+		{"a session in the header alone", nil, resultCall().Without("session_id")},
+		{"a session of null in the body", nil, resultCall().With("session_id", nil)},
+		{"no session at all", map[string][]string{"x-dapp-sessionid": nil}, resultCall().Without("session_id")},
 		{"no token", map[string][]string{"x-dapp-authorization": nil}, resultCall()},
 		{"basic authorization", map[string][]string{"x-dapp-authorization": {"Basic c2VjcmV0"}}, resultCall()},
 	} {
@@ -336,7 +304,7 @@ func TestAResultNeedsNoHeadersOfASession(t *testing.T) {
 			var steps []ramp.Step
 			handler := newHandler(t, ramp.HandlerConfig{Players: noPlayers{}, Store: &ramp.MemoryStore{
 				Apply: func(_ context.Context, step ramp.Step) error { steps = append(steps, step); return nil }}})
-			validate, body := validateCall().bytes(t), test.body.bytes(t)
+			validate, body := validateCall().Bytes(t), test.body.Bytes(t)
 			require.Equal(t, 200, toValidate(handler)(t.Context(), signed(t, validate), validate).Status)
 			header := signed(t, body)
 			maps.Copy(header, test.headers)
@@ -350,7 +318,7 @@ func TestAResultNeedsNoHeadersOfASession(t *testing.T) {
 }
 
 func TestABodyAboveTheLimitIsRejectedUnread(t *testing.T) {
-	body := validateCall().with("padding", strings.Repeat("x", 4096)).bytes(t)
+	body := validateCall().With("padding", strings.Repeat("x", 4096)).Bytes(t)
 	s := newStudioWith(t, ramp.HandlerConfig{MaxBody: 4096})
 	for path, want := range map[string]int{ramp.PathValidate: 413, ramp.PathResult: 500} {
 		status, answer := s.post(t, path, body)
@@ -472,7 +440,7 @@ func TestABodyThatDoesNotComeInTimeIsAskedForAgain(t *testing.T) {
 	for _, cause := range []error{io.ErrUnexpectedEOF, os.ErrDeadlineExceeded, ramp.ErrHMACInvalid,
 		&ramp.Rejection{Status: 400}} {
 		s := newStudio(t)
-		body := resultCall().bytes(t)
+		body := resultCall().Bytes(t)
 		request := httptest.NewRequest(http.MethodPost, ramp.PathResult,
 			io.MultiReader(bytes.NewReader(body[:20]), iotest.ErrReader(cause)))
 		request.Header = signed(t, body)
@@ -553,12 +521,12 @@ func TestTheGameDecides(t *testing.T) {
 			s := newStudioWith(t, test.config)
 			s.game.authenticate, s.game.assets = test.game.authenticate, test.game.assets
 			s.game.validate, s.game.result = test.game.validate, test.game.result
-			method, body := http.MethodPost, validateCall().bytes(t)
+			method, body := http.MethodPost, validateCall().Bytes(t)
 			switch test.path {
 			case ramp.PathAssets:
 				method, body = http.MethodGet, nil
 			case ramp.PathResult:
-				body = resultCall().bytes(t)
+				body = resultCall().Bytes(t)
 			}
 			status, answer := s.call(t, method, test.path, signed(t, body), body)
 			assert.Equal(t, test.status, status)
@@ -614,9 +582,9 @@ func TestACallLeavesOneRecordWithoutSecrets(t *testing.T) {
 		End:   func(_ context.Context, op ramp.Operation) { observe(op) },
 	}})
 	s.game.result = func() error { panic("of the game") }
-	s.post(t, ramp.PathValidate, validateCall().bytes(t))
-	s.post(t, ramp.PathValidate, validateCall().with("digest", "0x").bytes(t))
-	s.post(t, ramp.PathResult, resultCall().bytes(t))
+	s.post(t, ramp.PathValidate, validateCall().Bytes(t))
+	s.post(t, ramp.PathValidate, validateCall().With("digest", "0x").Bytes(t))
+	s.post(t, ramp.PathResult, resultCall().Bytes(t))
 	s.call(t, http.MethodGet, ramp.PathAssets, signed(t, nil), nil)
 
 	got := records(s)
@@ -638,7 +606,7 @@ func TestACallLeavesOneRecordWithoutSecrets(t *testing.T) {
 	assert.Equal(t, testUUID, got[0]["uuid"])
 	assert.Contains(t, got[2]["stack"], "TestACallLeavesOneRecordWithoutSecrets", "a panic is logged where it happened")
 	for _, secret := range []string{"secret-token", "my_secret_salt", testSignature,
-		s.key.Sign(validateCall().bytes(t))} {
+		s.key.Sign(validateCall().Bytes(t))} {
 		assert.NotContains(t, s.log.String()+observed.String(), secret)
 	}
 	const userSig = `\b0xaa55\b` // as a word, because a pointer in a stack may begin with it
@@ -841,7 +809,7 @@ func TestCheckLogsAnOutageAndReportsWhatSomebodyMustCorrect(t *testing.T) {
 
 	// The fallback is looked at, too, and its fault is an error although the first is down.
 	n := &twoNodes{first: dial(syscall.ECONNREFUSED),
-		fallback: &chain{say: map[string]string{"eth_chainId": `"result":"0x1"`}}}
+		fallback: &oneorder.Chain{Say: map[string]string{"eth_chainId": `"result":"0x1"`}}}
 	handler := must.Get(
 		ramp.NewHandler(withStore(ramp.HandlerConfig{Terms: anyTerms, Key: testKey(t), Signer: testSigner(t),
 			Confirm: rampproof.Confirmed(n.client(t, ramp.RPCConfig{ChainID: 1112, Retries: -1}), 1),
@@ -896,7 +864,7 @@ func TestWithoutALoggerFailuresGoToTheDefaultOne(t *testing.T) {
 	slog.SetDefault(slog.New(slog.NewJSONHandler(&log, nil)))
 	defer slog.SetDefault(before)
 
-	body := resultCall().bytes(t)
+	body := resultCall().Bytes(t)
 	header := http.Header{"X-Hmac-Signature": {testKey(t).Sign(body)}}
 	require.Equal(t, 200, toResult(handler)(t.Context(), header, body).Status)
 	assert.Empty(t, log.String(), "a success is not logged")
@@ -905,7 +873,7 @@ func TestWithoutALoggerFailuresGoToTheDefaultOne(t *testing.T) {
 	assert.Contains(t, log.String(), `"outcome":"HMAC_MISSING"`)
 	log.Reset()
 
-	body = resultCall().with("session_id", 7).bytes(t)
+	body = resultCall().With("session_id", 7).Bytes(t)
 	header = http.Header{"X-Hmac-Signature": {testKey(t).Sign(body)}}
 	require.Equal(t, 200, toResult(handler)(t.Context(), header, body).Status)
 	assert.Contains(t, log.String(), `"level":"WARN"`)
@@ -914,7 +882,7 @@ func TestWithoutALoggerFailuresGoToTheDefaultOne(t *testing.T) {
 
 func TestAReplyBelongsToItsCaller(t *testing.T) {
 	handler := newHandler(t, ramp.HandlerConfig{})
-	body := resultCall().bytes(t)
+	body := resultCall().Bytes(t)
 	header := http.Header{"X-Hmac-Signature": {testKey(t).Sign(body)}}
 	reply := toResult(handler)(t.Context(), header, body)
 	want := string(reply.Body)
@@ -935,8 +903,8 @@ func TestTheLogNamesTheCause(t *testing.T) {
 	limited := func(w http.ResponseWriter, body io.ReadCloser) io.ReadCloser {
 		return http.MaxBytesReader(w, body, 300)
 	}
-	padded := func(n int) []byte { return resultCall().with("padding", strings.Repeat("x", n)).bytes(t) }
-	validate, result, long := validateCall().bytes(t), padded(1000), padded(1<<20)
+	padded := func(n int) []byte { return resultCall().With("padding", strings.Repeat("x", n)).Bytes(t) }
+	validate, result, long := validateCall().Bytes(t), padded(1000), padded(1<<20)
 	compressed := signed(t, validate)
 	compressed["content-encoding"] = []string{"gzip"}
 	token := []string{"Bearer a", "Bearer b"}
@@ -1004,14 +972,14 @@ func TestTheLogNamesTheCause(t *testing.T) {
 	s := newStudio(t)
 	header := signed(t, []byte("another body"))
 	header["content-encoding"] = []string{"Identity"}
-	s.call(t, http.MethodPost, ramp.PathValidate, header, validateCall().bytes(t))
+	s.call(t, http.MethodPost, ramp.PathValidate, header, validateCall().Bytes(t))
 	assert.Contains(t, s.log.String(), "it was made for another body or with another key")
 	assert.NotContains(t, s.log.String(), "Content-Encoding", "which changes nothing here")
 
 	s = newStudio(t)
 	for options, want := range map[string]int{`{}`: 0, `null`: 0, `{"vip":1}`: 1, `[7]`: 1, `""`: 1} {
 		s.log.Reset()
-		s.post(t, ramp.PathValidate, validateCall().with("intent.target_candidate", json.RawMessage(options)).bytes(t))
+		s.post(t, ramp.PathValidate, validateCall().With("intent.target_candidate", json.RawMessage(options)).Bytes(t))
 		assert.Equal(t, want, strings.Count(s.log.String(), `"target_candidate":true`), options)
 		assert.Equal(t, want, strings.Count(s.log.String(), `"level":"WARN"`), options)
 		rest, _, _ := strings.Cut(s.log.String(), `"order":`)
@@ -1040,7 +1008,7 @@ func TestHeadersThatNetHTTPDoesNotMake(t *testing.T) {
 	assert.Equal(t, "alice token-1", session.ID+" "+session.Token.Reveal())
 
 	handler := newHandler(t, ramp.HandlerConfig{})
-	body := resultCall().bytes(t)
+	body := resultCall().Bytes(t)
 	signature := testKey(t).Sign(body)
 	assert.Equal(t, 200,
 		toResult(handler)(t.Context(), http.Header{"X-HMAC-SIGNATURE": {" " + strings.ToUpper(signature) + "\t"}},
@@ -1208,7 +1176,7 @@ func mayBeResult(header http.Header) bool {
 // Whoever calls the result endpoint, and however, an answer is a confirmation, a
 // decision of the game, or one after which the service delivers again.
 func FuzzAnswersToResults(f *testing.F) {
-	right := resultCall().bytes(f)
+	right := resultCall().Bytes(f)
 	f.Add("POST", "/api/result", "Content-Length", "7", right, testKey(f).Sign(right), byte(0))
 	f.Add("POST", "/ramp/api/RESULT//", "x-hmac-signature", "ab", right, "", byte(1))
 	f.Add("GET", "/result", "X-Dapp-Sessionid", "\xff", []byte("[]"), "0x", byte(2))

@@ -17,6 +17,7 @@ import (
 
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/test/must"
+	"github.com/token-ramp/ramp-go/internal/test/oneorder"
 	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
@@ -24,7 +25,7 @@ import (
 var payer = common.HexToAddress("0xa11ce")
 
 func TestAProofThatCannotWorkIsNotMade(t *testing.T) {
-	node := new(chain)
+	node := new(oneorder.Chain)
 	for name, tt := range map[string]struct {
 		config rampproof.Config
 		want   string
@@ -34,18 +35,18 @@ func TestAProofThatCannotWorkIsNotMade(t *testing.T) {
 			"unless AnyFailure is set: every failed mint would wait for a person"},
 		"a node of any chain": {rampproof.Config{Network: ramp.Testnet, Chain: rpcOver(t, node, 0), AnyFailure: true},
 			"Config.Chain must have an RPCConfig.ChainID: a node of another chain would confirm what costs nothing"},
-		"a fee of everything": {rampproof.Config{Network: ramp.Testnet, Chain: node.client(t), AnyFailure: true,
+		"a fee of everything": {rampproof.Config{Network: ramp.Testnet, Chain: pinned(t, node), AnyFailure: true,
 			MintFeeBps: map[common.Address]int{{1}: 10_000, {2}: 9_999, {3}: -1, {4}: -2}},
 			"Config.MintFeeBps must be -1 to 9999 for 0x0100000000000000000000000000000000000000; " +
 				"Config.MintFeeBps must be -1 to 9999 for 0x0400000000000000000000000000000000000000"},
-		"another network": {rampproof.Config{Network: "Testnet", Chain: node.client(t), AnyFailure: true},
+		"another network": {rampproof.Config{Network: "Testnet", Chain: pinned(t, node), AnyFailure: true},
 			"Config.Network must be mainnet or testnet"},
-		"payers that nobody can be": {rampproof.Config{Network: ramp.Testnet, Chain: node.client(t),
+		"payers that nobody can be": {rampproof.Config{Network: ramp.Testnet, Chain: pinned(t, node),
 			Payers: []common.Address{payer, {}, common.HexToAddress("0x9"), common.HexToAddress("0xdead")}},
 			"Config.Payers has 0x0000000000000000000000000000000000000000, whose key nobody can have; " +
 				"Config.Payers has 0x0000000000000000000000000000000000000009, whose key nobody can have; " +
 				"Config.Payers has 0x000000000000000000000000000000000000dEaD, whose key nobody can have"},
-		"decimals": {rampproof.Config{Network: ramp.Testnet, Chain: node.client(t), Payers: []common.Address{payer},
+		"decimals": {rampproof.Config{Network: ramp.Testnet, Chain: pinned(t, node), Payers: []common.Address{payer},
 			Decimals: map[common.Address]int{{1}: 256, {2}: -1, {3}: 255, {4}: 0}},
 			"Config.Decimals must be 0 to 255 for 0x0100000000000000000000000000000000000000; " +
 				"Config.Decimals must be 0 to 255 for 0x0200000000000000000000000000000000000000"},
@@ -62,7 +63,7 @@ func TestAProofThatCannotWorkIsNotMade(t *testing.T) {
 func TestAProofKeepsItsConfig(t *testing.T) {
 	payers, decimals := []common.Address{payer}, map[common.Address]int{payer: 1}
 	fees := map[common.Address]int{payer: 2}
-	proof := must.Get(rampproof.New(rampproof.Config{Network: ramp.Testnet, Chain: new(chain).client(t),
+	proof := must.Get(rampproof.New(rampproof.Config{Network: ramp.Testnet, Chain: pinned(t, new(oneorder.Chain)),
 		Payers: payers, Contracts: payers, Decimals: decimals, MintFeeBps: fees}))(t)
 	payers[0], decimals[payer], fees[payer] = common.Address{}, 2, 3
 	config := proof.Config()
@@ -96,7 +97,7 @@ func TestAProofIsOfTheNetworkAndTheFeesOfTheTerms(t *testing.T) {
 			"HandlerConfig.Terms are of the mainnet, but the node of the proof is of the testnet"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			proof := must.Get(rampproof.New(rampproof.Config{Network: tt.network, Chain: new(chain).client(t),
+			proof := must.Get(rampproof.New(rampproof.Config{Network: tt.network, Chain: pinned(t, new(oneorder.Chain)),
 				AnyFailure: true, MintFeeBps: map[common.Address]int{common.HexToAddress(testToken): tt.fee}}))(t)
 			config := configWith(t, proof, ramp.AnyWallet)
 			config.Terms = terms
@@ -112,12 +113,12 @@ func TestAProofIsOfTheNetworkAndTheFeesOfTheTerms(t *testing.T) {
 
 // An order of the other network is not that of the node, whatever the terms say.
 func TestAProofEndsNoOrderOfTheOtherNetwork(t *testing.T) {
-	c := &chain{receipt: string(onChain().bytes(t))}
-	proof := must.Get(rampproof.New(rampproof.Config{Network: ramp.Testnet, Chain: c.client(t), AnyFailure: true}))(t)
-	order := stored(t, burnIntent())
+	c := &oneorder.Chain{Receipt: string(oneorder.OnChain().Bytes(t))}
+	proof := must.Get(rampproof.New(rampproof.Config{Network: ramp.Testnet, Chain: pinned(t, c), AnyFailure: true}))(t)
+	order := stored(t, oneorder.Burn())
 	order.Network = ramp.Mainnet
-	store := &keeper{order: order}
-	r := must.Get(ramp.ParseResult(webhookResult().bytes(t)))(t)
+	store := keeping(t, order)
+	r := must.Get(ramp.ParseResult(webhookResult().Bytes(t)))(t)
 	next, err := proof.Confirm(t.Context(), store, r, ramp.Finish(r, time.Now()))
 	require.NoError(t, err)
 	_, err = store.Update(t.Context(), r.UUID, next)
@@ -125,8 +126,8 @@ func TestAProofEndsNoOrderOfTheOtherNetwork(t *testing.T) {
 }
 
 func TestWhatAHandlerNeedsToConfirm(t *testing.T) {
-	node := new(chain)
-	proof := must.Get(rampproof.New(rampproof.Config{Network: ramp.Testnet, Chain: node.client(t),
+	node := new(oneorder.Chain)
+	proof := must.Get(rampproof.New(rampproof.Config{Network: ramp.Testnet, Chain: pinned(t, node),
 		Payers: []common.Address{payer}}))(t)
 	var none *rampproof.Proof
 	for name, tt := range map[string]struct {
@@ -134,7 +135,7 @@ func TestWhatAHandlerNeedsToConfirm(t *testing.T) {
 		wallet  func(context.Context, ramp.Session, common.Address) error
 		want    string
 	}{
-		"no proof": {rampproof.Confirmed(node.client(t), 1), nil, ""},
+		"no proof": {rampproof.Confirmed(pinned(t, node), 1), nil, ""},
 		"a proof":  {proof, ramp.AnyWallet, ""},
 		"a proof, no wallet": {proof, nil,
 			"HandlerConfig.Wallet is required with a rampproof.Proof: a stolen HMAC key could claim the burns of " +
@@ -159,7 +160,7 @@ func TestWhatAHandlerNeedsToConfirm(t *testing.T) {
 func configWith(t testing.TB,
 	confirm ramp.Confirmer, wallet func(context.Context, ramp.Session, common.Address) error,
 ) ramp.HandlerConfig {
-	return ramp.HandlerConfig{Players: noPlayers{}, Store: &keeper{}, Terms: anyTerms,
+	return ramp.HandlerConfig{Players: noPlayers{}, Store: keeping(t, stored(t, oneorder.Burn())), Terms: anyTerms,
 		Key: testKey(t), Signer: testSigner(t), Confirm: confirm, Wallet: wallet, Logger: quiet}
 }
 
@@ -178,7 +179,7 @@ func TestTermsOweNothingToAHandler(t *testing.T) {
 		for _, token := range tokens {
 			decimals[common.HexToAddress(token)] = 18
 		}
-		proof := must.Get(rampproof.New(rampproof.Config{Network: ramp.Testnet, Chain: new(chain).client(t),
+		proof := must.Get(rampproof.New(rampproof.Config{Network: ramp.Testnet, Chain: pinned(t, new(oneorder.Chain)),
 			AnyFailure: true, Decimals: decimals}))(t)
 		config := configWith(t, proof, ramp.AnyWallet)
 		config.Terms = terms
@@ -193,9 +194,9 @@ func TestDecimalsAreAskedOfTheContract(t *testing.T) {
 	word := func(n int64) string {
 		return `"result":"` + common.BigToHash(must.Get(ramp.NewAmount(n).Int())(t)).Hex() + `"`
 	}
-	topics := []any{transferTopic, common.HexToHash(testWallet).Hex(), common.Hash{}.Hex()}
-	burned := onChain().with("logs.0.topics", topics)
-	sent := object{"hash": common.MaxHash.Hex(), "from": payer.Hex(), "to": testToken}
+	topics := []any{oneorder.TransferTopic, common.HexToHash(testWallet).Hex(), common.Hash{}.Hex()}
+	burned := oneorder.OnChain().With("logs.0.topics", topics)
+	sent := oneorder.Object{"hash": common.MaxHash.Hex(), "from": payer.Hex(), "to": testToken}
 	for name, tt := range map[string]struct {
 		says       string // the contract
 		configured map[common.Address]int
@@ -212,14 +213,14 @@ func TestDecimalsAreAskedOfTheContract(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			units := must.Get(ramp.NewAmount(tt.units).Int())(t)
-			receipt := burned.with("logs.0.data", common.BigToHash(units).Hex())
-			c := &chain{receipt: string(receipt.bytes(t)), transaction: string(sent.bytes(t)),
-				say: map[string]string{"eth_call": tt.says}}
-			proof := must.Get(rampproof.New(rampproof.Config{Network: ramp.Testnet, Chain: c.client(t),
+			receipt := burned.With("logs.0.data", common.BigToHash(units).Hex())
+			c := &oneorder.Chain{Receipt: string(receipt.Bytes(t)), Transaction: string(sent.Bytes(t)),
+				Say: map[string]string{"eth_call": tt.says}}
+			proof := must.Get(rampproof.New(rampproof.Config{Network: ramp.Testnet, Chain: pinned(t, c),
 				Payers: []common.Address{payer}, Decimals: tt.configured}))(t)
 			for range 2 {
-				store := &keeper{order: stored(t, burnIntent())}
-				r := must.Get(ramp.ParseResult(webhookResult().without("receipt.logs").bytes(t)))(t)
+				store := keeping(t, stored(t, oneorder.Burn()))
+				r := must.Get(ramp.ParseResult(webhookResult().Without("receipt.logs").Bytes(t)))(t)
 				next, err := proof.Confirm(t.Context(), store, r, ramp.Finish(r, time.Now()))
 				require.NoError(t, err)
 				step, err := store.Update(t.Context(), r.UUID, next)
@@ -231,7 +232,7 @@ func TestDecimalsAreAskedOfTheContract(t *testing.T) {
 					assert.ErrorContains(t, err, tt.want)
 				}
 			}
-			assert.Equal(t, tt.asked, strings.Count(strings.Join(c.asked, " "), "eth_call"))
+			assert.Equal(t, tt.asked, strings.Count(strings.Join(c.Asked, " "), "eth_call"))
 		})
 	}
 }
@@ -259,10 +260,10 @@ func TestCheckAsksForTheTokensOfTheTerms(t *testing.T) {
 					IconURL: "https://example.com/gold.png"}}}
 			terms := must.Get(ramp.NewTerms(ramp.TermsConfig{ProjectID: "project-1", Network: ramp.Testnet,
 				PerOrder: true, Products: []ramp.Product{gold}}))(t)
-			c := &chain{say: map[string]string{"eth_call": tt.says}}
-			proof := must.Get(rampproof.New(rampproof.Config{Network: ramp.Testnet, Chain: c.client(t),
+			c := &oneorder.Chain{Say: map[string]string{"eth_call": tt.says}}
+			proof := must.Get(rampproof.New(rampproof.Config{Network: ramp.Testnet, Chain: pinned(t, c),
 				AnyFailure: true}))(t)
-			for _, confirm := range []ramp.Confirmer{rampproof.Confirmed(c.client(t), 1), proof} {
+			for _, confirm := range []ramp.Confirmer{rampproof.Confirmed(pinned(t, c), 1), proof} {
 				config := configWith(t, confirm, ramp.AnyWallet)
 				config.Terms = terms
 				err := must.Get(ramp.NewHandler(config))(t).Check(t.Context())
@@ -293,10 +294,10 @@ func TestCheckAsksWhatIsBehindTheAccounts(t *testing.T) {
 		"a contract without code": {`"result":"0x"`, false, "", "has no code on this chain"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := &chain{say: map[string]string{"eth_getCode": tt.code,
+			c := &oneorder.Chain{Say: map[string]string{"eth_getCode": tt.code,
 				"eth_call": `"error":{"code":3,"message":"execution reverted"}`}}
 			var log bytes.Buffer
-			config := rampproof.Config{Network: ramp.Testnet, Chain: c.client(t), AnyFailure: true,
+			config := rampproof.Config{Network: ramp.Testnet, Chain: pinned(t, c), AnyFailure: true,
 				Logger: slog.New(slog.NewTextHandler(&log, nil))}
 			if tt.payer {
 				config.Payers = []common.Address{payer}
@@ -327,22 +328,22 @@ func TestDecimalsThatChangeAreAskedAgain(t *testing.T) {
 		return `"result":"` + common.BigToHash(must.Get(ramp.NewAmount(n).Int())(t)).Hex() + `"`
 	}
 	units := must.Get(ramp.NewAmount(10).Units(6))(t)
-	burned := onChain().with("logs.0.data", common.BigToHash(units).Hex())
-	sent := object{"hash": common.MaxHash.Hex(), "from": payer.Hex(), "to": testToken}
-	c := &chain{receipt: string(burned.bytes(t)), transaction: string(sent.bytes(t)),
-		say: map[string]string{"eth_call": says(18)}}
-	proof := must.Get(rampproof.New(rampproof.Config{Network: ramp.Testnet, Chain: c.client(t),
+	burned := oneorder.OnChain().With("logs.0.data", common.BigToHash(units).Hex())
+	sent := oneorder.Object{"hash": common.MaxHash.Hex(), "from": payer.Hex(), "to": testToken}
+	c := &oneorder.Chain{Receipt: string(burned.Bytes(t)), Transaction: string(sent.Bytes(t)),
+		Say: map[string]string{"eth_call": says(18)}}
+	proof := must.Get(rampproof.New(rampproof.Config{Network: ramp.Testnet, Chain: pinned(t, c),
 		Payers: []common.Address{payer}}))(t)
 	ends := func() error {
-		store := &keeper{order: stored(t, burnIntent())}
-		r := must.Get(ramp.ParseResult(webhookResult().bytes(t)))(t)
+		store := keeping(t, stored(t, oneorder.Burn()))
+		r := must.Get(ramp.ParseResult(webhookResult().Bytes(t)))(t)
 		next, err := proof.Confirm(t.Context(), store, r, ramp.Finish(r, time.Now()))
 		require.NoError(t, err)
 		_, err = store.Update(t.Context(), r.UUID, next)
 		return err
 	}
 	require.ErrorContains(t, ends(), "it burns 0.00000000001 of 10 tokens")
-	c.say["eth_call"] = says(6)
+	c.Say["eth_call"] = says(6)
 	require.NoError(t, ends())
 }
 
@@ -370,11 +371,11 @@ func TestCheckComparesDecimalsWithTheContracts(t *testing.T) {
 		"a node of another chain": {18, "", []string{"its chain ID is 1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := &chain{say: map[string]string{"eth_call": tt.says}}
+			c := &oneorder.Chain{Say: map[string]string{"eth_call": tt.says}}
 			if tt.says == "" {
-				c.say["eth_chainId"] = `"result":"0x1"`
+				c.Say["eth_chainId"] = `"result":"0x1"`
 			}
-			proof := must.Get(rampproof.New(rampproof.Config{Network: ramp.Testnet, Chain: c.client(t),
+			proof := must.Get(rampproof.New(rampproof.Config{Network: ramp.Testnet, Chain: pinned(t, c),
 				AnyFailure: true,
 				Decimals:   map[common.Address]int{proofToken: tt.decimals}}))(t)
 			handler := must.Get(ramp.NewHandler(configWith(t, proof, ramp.AnyWallet)))(t)
@@ -388,8 +389,6 @@ func TestCheckComparesDecimalsWithTheContracts(t *testing.T) {
 		})
 	}
 }
-
-const transferTopic = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
 
 // What a result costs the node, all of it included. Only before a mint is given back does a proof
 // ask more than Confirmed.
@@ -469,9 +468,9 @@ func TestNothingIsGivenBackUnlessTheProofHasLooked(t *testing.T) {
 // A store that cannot say which order a transaction has ended is refused, whatever the result is.
 func TestAProofNeedsALedger(t *testing.T) {
 	store := struct{ ramp.Store }{new(ramp.MemoryStore)}
-	proof := must.Get(rampproof.New(rampproof.Config{Chain: (&chain{}).client(t), Network: ramp.Testnet,
+	proof := must.Get(rampproof.New(rampproof.Config{Chain: pinned(t, new(oneorder.Chain)), Network: ramp.Testnet,
 		AnyFailure: true}))(t)
-	result := must.Get(ramp.ParseResult(webhookResult().bytes(t)))(t)
+	result := must.Get(ramp.ParseResult(webhookResult().Bytes(t)))(t)
 	_, err := proof.Confirm(t.Context(), store, result, ramp.Finish(result, time.Now()))
 	assert.ErrorContains(t, err, "the store must be a rampproof.OrderFinder")
 

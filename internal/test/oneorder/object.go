@@ -1,23 +1,32 @@
-// Package jsonobject changes JSON objects of tests by path, such as "intent.from.0.amount".
-package jsonobject
+package oneorder
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
+	"testing"
+
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
+// Object is a JSON object that a test changes by path, such as "intent.from.0.amount".
+type Object map[string]any
+
 // With returns a copy of an object with another value at a path.
-func With(o map[string]any, path string, value any) map[string]any {
-	return change(o, path, func(parent map[string]any, name string) { parent[name] = value })
+func (o Object) With(path string, value any) Object {
+	return o.change(path, func(parent map[string]any, name string) { parent[name] = value })
 }
 
 // Without returns a copy of an object without what is at a path.
-func Without(o map[string]any, path string) map[string]any {
-	return change(o, path, func(parent map[string]any, name string) { delete(parent, name) })
+func (o Object) Without(path string) Object {
+	return o.change(path, func(parent map[string]any, name string) { delete(parent, name) })
 }
 
-func change(o map[string]any, path string, change func(map[string]any, string)) map[string]any {
-	copied := clone(o).(map[string]any)
+// Bytes returns the object as it is sent.
+func (o Object) Bytes(t testing.TB) []byte { return must.Get(json.Marshal(o))(t) }
+
+func (o Object) change(path string, change func(map[string]any, string)) Object {
+	copied := clone(map[string]any(o)).(map[string]any)
 	var at any = copied
 	names := strings.Split(path, ".")
 	for _, name := range names[:len(names)-1] {
