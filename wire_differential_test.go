@@ -76,40 +76,7 @@ func tokens(t testing.TB, text []byte) *node {
 		n.raw = text[n.start:n.end]
 		return n
 	}
-	n := read()
-	d = json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	var whole any
-	require.NoError(t, d.Decode(&whole))
-	require.Equal(t, whole, n.plain())
-	return n
-}
-
-// plain returns the value as encoding/json decodes it into an any. Of duplicate
-// names, the last one wins.
-func (n *node) plain() any {
-	switch n.kind {
-	case "an object":
-		members := map[string]any{}
-		for i, name := range n.names {
-			members[name] = n.values[i].plain()
-		}
-		return members
-	case "an array":
-		entries := []any{}
-		for _, value := range n.values {
-			entries = append(entries, value.plain())
-		}
-		return entries
-	case "a string":
-		return n.text
-	case "a number":
-		return json.Number(n.text)
-	case "a boolean":
-		return n.text == "true"
-	default:
-		return nil
-	}
+	return read()
 }
 
 // missing is the node of a missing value.
@@ -373,99 +340,84 @@ var (
 	wantEntries = regexp.MustCompile(`^must not have more than (\d+) entries$`)
 )
 
-// reallyWrong checks that a value has the reported error.
-func (n *node) reallyWrong(t *testing.T, w wire, f ramp.FieldError) {
+// requireWrong checks that a value has the reported error.
+func (n *node) requireWrong(t *testing.T, w wire, f ramp.FieldError) {
 	t.Helper()
 	path := f.Path
 	if path == w.root {
 		path = ""
 	}
+	value, _ := n.find(path)
+	require.True(t, n.wrong(w, path, f.Problem), "%s %s: %.100q", f.Path, f.Problem, value.raw)
+}
+
+// wrong reports whether the value at a path has a problem.
+func (n *node) wrong(w wire, path, problem string) bool {
 	value, count := n.find(path)
 	text, isText := value.text, value.kind == "a string"
 	shown := value.kind
 	if isText {
 		shown = fmt.Sprintf("a string of %d characters", utf8.RuneCountInString(text))
 	}
-	says := fmt.Sprintf("%s %s: %.100q", f.Path, f.Problem, value.raw)
-	is := func(ok bool) { require.True(t, ok, says) }
-	switch problem := f.Problem; problem {
+	switch problem {
 	case "occurs more than once":
-		is(count > 1)
-		return
+		return count > 1
 	case "is required":
 		number, ok := value.whole()
-		is(value.blank() || strings.HasSuffix(path, "status") && ok && number == nil)
-		return
+		return value.blank() || strings.HasSuffix(path, "status") && ok && number == nil
 	case "is required and must be greater than 0":
 		amount, ok := decimal(text)
-		is(count == 0 || ok && amount.Sign() <= 0)
-		return
+		return count == 0 || ok && amount.Sign() <= 0
 	case "is required and must not be zero":
-		is(value.blank() || strings.Trim(text, "{}urnidURNIDx:-0") == "")
-		return
+		return value.blank() || strings.Trim(text, "{}urnidURNIDx:-0") == ""
 	case "is required and must be 0x followed by 40 hex digits, not zero":
-		is(value.blank() || strings.Trim(text, "0x") == "" || !hexForm.MatchString(text) ||
-			strings.HasPrefix(text, "0X") || len(text) != 42)
-		return
+		return value.blank() || strings.Trim(text, "0x") == "" || !hexForm.MatchString(text) ||
+			strings.HasPrefix(text, "0X") || len(text) != 42
 	case "must be a wallet that somebody can have, not a precompiled contract, a burn address or the token":
-		is(len(strings.TrimLeft(text, "0x")) <= len("dead"))
-		return
+		return len(strings.TrimLeft(text, "0x")) <= len("dead")
 	case "is required and must not be empty":
-		is(len(value.values) == 0)
-		return
+		return len(value.values) == 0
 	case "must be one JSON object":
-		is(value.kind != "an object")
-		return
+		return value.kind != "an object"
 	case "must be valid UTF-8":
-		is(!value.validText())
-		return
+		return !value.validText()
 	case "must be hex":
 		digits := strings.TrimPrefix(text, "0x")
-		is(digits == "" || !hexForm.MatchString("0x"+digits))
-		return
+		return digits == "" || !hexForm.MatchString("0x"+digits)
 	case "must be asset on this side":
-		is(text != string(ramp.TypeAsset))
-		return
+		return text != string(ramp.TypeAsset)
 	case "must be a token type on this side":
-		is(strings.EqualFold(text, string(ramp.TypeAsset)))
-		return
+		return strings.EqualFold(text, string(ramp.TypeAsset))
 	case "must be a number of at most 100 digits on either side of the point":
 		_, ok := decimal(text)
-		is(value.kind == "a number" && !ok)
-		return
+		return value.kind == "a number" && !ok
+	case "must be hex with 0x, not " + shown:
+		return !isText || !hexForm.MatchString(text)
+	case "must be a whole number of at most 256 bits, not " + shown:
+		_, ok := value.whole()
+		return !ok
 	}
-	if strings.HasPrefix(f.Problem, "and intent.type must be mint and assemble") {
+	if strings.HasPrefix(problem, "and intent.type must be mint and assemble") {
 		kind, _ := n.find("intent.type")
-		is(text+kind.text != "mintassemble" && text+kind.text != "burndisassemble" &&
-			text+kind.text != "burn-permitdisassemble")
-		return
+		return !slices.Contains([]string{"mint assemble", "burn disassemble", "burn-permit disassemble"},
+			text+" "+kind.text)
 	}
-	if m := wantEntries.FindStringSubmatch(f.Problem); m != nil {
+	if m := wantEntries.FindStringSubmatch(problem); m != nil {
 		most, _ := strconv.Atoi(m[1])
-		is(len(value.values) > most)
-		return
+		return len(value.values) > most
 	}
-	if m := wantDigits.FindStringSubmatch(f.Problem); m != nil {
+	if m := wantDigits.FindStringSubmatch(problem); m != nil {
 		digits, _ := strconv.Atoi(m[1])
 		// a digest is exact
-		is(!isText || !hexForm.MatchString(text) || len(text) != 2+digits || strings.HasPrefix(text, "0X"))
-		is(m[2] == shown)
-		return
+		return m[2] == shown &&
+			(!isText || !hexForm.MatchString(text) || len(text) != 2+digits || strings.HasPrefix(text, "0X"))
 	}
-	switch wanted, isKind := strings.CutSuffix(f.Problem, ", not "+shown); {
-	case isKind && wanted == "must be hex with 0x":
-		is(!isText || !hexForm.MatchString(text))
-	case isKind && wanted == "must be a whole number of at most 256 bits":
-		_, ok := value.whole()
-		is(!ok)
-	case isText && isKind && wanted == "must be a UUID":
-		is(!uuidForm.MatchString(text) && (!w.anyUUID || !uuidForms.MatchString(text)))
-	default:
-		m := wantKind.FindStringSubmatch(f.Problem)
-		require.NotNil(t, m, says)
-		is(m[2] == shown && m[1] != value.kind)
-		is(value.kind != "null" || m[1] == "a number") // elsewhere it is no value
+	if isText && problem == "must be a UUID, not "+shown {
+		return !uuidForm.MatchString(text) && (!w.anyUUID || !uuidForms.MatchString(text))
 	}
+	m := wantKind.FindStringSubmatch(problem)
+	return m != nil && m[2] == shown && m[1] != value.kind &&
+		(value.kind != "null" || m[1] == "a number") // elsewhere it is no value
 }
 
 // wire is a way to read a text. root is what its errors call the text as a
@@ -514,7 +466,7 @@ func sameAsEncodingJSON(t *testing.T, text []byte) {
 		if err != nil {
 			requireInvalid(t, err)
 			for _, f := range as[*ramp.InvalidError](t, err).Fields {
-				n.reallyWrong(t, w, f)
+				n.requireWrong(t, w, f)
 			}
 			continue
 		}
@@ -552,7 +504,7 @@ func (n *node) unreadable(t *testing.T, w wire, got any) (zero func(path string)
 	}
 	cleared := map[string]bool{}
 	for _, f := range r.Unreadable {
-		n.reallyWrong(t, w, f)
+		n.requireWrong(t, w, f)
 		require.NotContains(t, []string{"body", "uuid", "receipt", "receipt.status"}, f.Path)
 		scope, _, _ := strings.Cut(f.Path, "[")
 		cleared[scope] = true
