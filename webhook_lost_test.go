@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -249,7 +248,7 @@ func TestAnErrorOfApplyThatWrapsAConflict(t *testing.T) {
 				}
 			})
 			require.NoError(t, game.Validate(t, t.Context(), player, mintRequest(t)))
-			v.fail = fmt.Errorf("grant: %w", failure)
+			v.Fail = func() error { return fmt.Errorf("grant: %w", failure) }
 			assert.Equal(t, "500", answerTo(game.Result(t, t.Context(), player, reported(order, 0))))
 			refused := mintRequest(t)
 			refused.UUID = uuid.New()
@@ -257,9 +256,9 @@ func TestAnErrorOfApplyThatWrapsAConflict(t *testing.T) {
 			for _, op := range seen {
 				assert.Nil(t, op.Conflict)
 			}
-			v.fail = nil
+			v.Fail = nil
 			assert.NoError(t, game.Result(t, t.Context(), player, reported(order, 0)), "the next delivery ends it")
-			assert.EqualValues(t, 1000, v.gold["session-1"])
+			assert.EqualValues(t, 1000, v.Gold["session-1"])
 		})
 	}
 }
@@ -273,21 +272,18 @@ func TestAPanicWithoutAValueIsNoSuccess(t *testing.T) {
 	}()
 	game, v := newVault(t, nil)
 	require.NoError(t, game.Validate(t, t.Context(), player, mintRequest(t)))
-	v.fail = errPanicsWithNil
+	v.Fail = func() error { panic(nil) }
 	order := accepted(t, mintRequest(t))
 	assert.Equal(t, "500", answerTo(game.Result(t, t.Context(), player, reported(order, 0))))
-	assert.EqualValues(t, 900, v.gold["session-1"])
-	v.fail = nil
+	assert.EqualValues(t, 900, v.Gold["session-1"])
+	v.Fail = nil
 	assert.NoError(t, game.Result(t, t.Context(), player, reported(order, 0)))
-	assert.EqualValues(t, 1000, v.gold["session-1"])
+	assert.EqualValues(t, 1000, v.Gold["session-1"])
 }
-
-// errPanicsWithNil lets the next steps of a vault panic.
-var errPanicsWithNil = errors.New("panic(nil)")
 
 // hurried is a handler behind an HTTP server, with a failed mint whose sender goes while Apply runs.
 type hurried struct {
-	*vault
+	*oneorder.Vault
 	server  *httptest.Server
 	begun   chan struct{} // is closed when Apply of the result begins
 	gone    chan struct{} // is closed when the server knows that the sender has gone
@@ -296,7 +292,7 @@ type hurried struct {
 
 func newHurried(t *testing.T, serve func(*httptest.Server)) *hurried {
 	t.Helper()
-	h := &hurried{vault: &vault{gold: map[string]int64{"session-1": 1000}},
+	h := &hurried{Vault: &oneorder.Vault{Gold: map[string]int64{"session-1": 1000}},
 		begun: make(chan struct{}), gone: make(chan struct{}), release: make(chan struct{})}
 	store := &ramp.MemoryStore{Apply: func(ctx context.Context, step ramp.Step) error {
 		if step.Order.State != ramp.OrderAccepted {
@@ -324,9 +320,9 @@ func newHurried(t *testing.T, serve func(*httptest.Server)) *hurried {
 }
 
 func (h *hurried) balance() int64 {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.gold["session-1"]
+	h.Lock()
+	defer h.Unlock()
+	return h.Gold["session-1"]
 }
 
 // leaves delivers the result, and gives up while Apply runs.

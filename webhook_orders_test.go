@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
-	"sync"
 	"testing"
 	"unsafe"
 
@@ -15,41 +14,13 @@ import (
 
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/test/must"
+	"github.com/token-ramp/ramp-go/internal/test/oneorder"
 )
 
-// vault is the studio's data in memory: the gold of sessions.
-type vault struct {
-	mu   sync.Mutex
-	gold map[string]int64
-	fail error // of the next steps
-}
-
-func (v *vault) Apply(_ context.Context, step ramp.Step) error {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.fail == errPanicsWithNil {
-		panic(nil)
-	}
-	if v.fail != nil {
-		return v.fail
-	}
-	for _, asset := range step.Effect.Assets {
-		delta, err := step.Effect.Delta(asset).Int64()
-		if err != nil {
-			return err
-		}
-		if v.gold[step.Order.SessionID]+delta < 0 {
-			return ramp.Reject("INVALID_BALANCE")
-		}
-		v.gold[step.Order.SessionID] += delta
-	}
-	return nil
-}
-
 // newVault returns a handler with a store in memory, whose session-1 has 1000 gold.
-func newVault(t *testing.T, change func(*ramp.HandlerConfig)) (caller, *vault) {
+func newVault(t *testing.T, change func(*ramp.HandlerConfig)) (caller, *oneorder.Vault) {
 	t.Helper()
-	v := &vault{gold: map[string]int64{"session-1": 1000}}
+	v := &oneorder.Vault{Gold: map[string]int64{"session-1": 1000}}
 	store := &ramp.MemoryStore{Apply: v.Apply}
 	config := ramp.HandlerConfig{Terms: anyTerms, Players: noPlayers{}, Store: store}
 	if change != nil {
@@ -98,17 +69,19 @@ func TestWhatAHandlerWithAStoreAnswersToAValidate(t *testing.T) {
 			r := mintRequest(t)
 			tt.change(r)
 			assert.Equal(t, tt.want, answerTo(game.Validate(t, t.Context(), player, r)))
-			assert.EqualValues(t, 900, v.gold["session-1"])
+			assert.EqualValues(t, 900, v.Gold["session-1"])
 		})
 	}
 	game, v := newVault(t, nil)
 	require.NoError(t, game.Validate(t, t.Context(), player, mintRequest(t)))
 	require.NoError(t, game.Result(t, t.Context(), ramp.Session{}, reported(accepted(t, mintRequest(t)), 0)))
 	assert.Equal(t, "ORDER_FINISHED", answerTo(game.Validate(t, t.Context(), player, mintRequest(t))))
-	assert.EqualValues(t, 1000, v.gold["session-1"])
+	assert.EqualValues(t, 1000, v.Gold["session-1"])
 
 	// An error of the studio is not an error of the call, whatever it wraps.
-	v.fail = &ramp.InvalidError{Fields: []ramp.FieldError{{Path: "digest", Problem: "is required"}}}
+	v.Fail = func() error {
+		return &ramp.InvalidError{Fields: []ramp.FieldError{{Path: "digest", Problem: "is required"}}}
+	}
 	r := mintRequest(t)
 	r.UUID = uuid.New()
 	assert.Equal(t, "500", answerTo(game.Validate(t, t.Context(), player, r)))
@@ -184,7 +157,7 @@ func TestWhatAHandlerWithAStoreAnswersToAResult(t *testing.T) {
 			if tt.first != nil {
 				require.NoError(t, game.Result(t, t.Context(), ramp.Session{}, tt.first))
 			}
-			before := v.gold["session-1"]
+			before := v.Gold["session-1"]
 			config := ramp.HandlerConfig{Terms: anyOf(t, tt.project, ""), Players: noPlayers{}, Store: store}
 			if !tt.noHook {
 				config.OnConflict = func(_ context.Context, conflict *ramp.ConflictError, r *ramp.Result) error {
@@ -202,7 +175,7 @@ func TestWhatAHandlerWithAStoreAnswersToAResult(t *testing.T) {
 				assert.ErrorIs(t, err, ramp.ErrOrderConflict)
 			}
 			if tt.first != nil || tt.want != "200" {
-				assert.Equal(t, before, v.gold["session-1"], "neither a repeat nor a contradiction moves anything")
+				assert.Equal(t, before, v.Gold["session-1"], "neither a repeat nor a contradiction moves anything")
 			}
 			if tt.hook != nil {
 				assert.ErrorIs(t, err, tt.hook)
@@ -237,7 +210,7 @@ func TestAnOrderOfAnotherNetwork(t *testing.T) {
 			order := accepted(t, mintRequest(t))
 			assert.Equal(t, tt.result, answerTo(called.Result(t, t.Context(), ramp.Session{}, reported(order, 0))))
 			if tt.result == "500" {
-				assert.EqualValues(t, 900, v.gold["session-1"])
+				assert.EqualValues(t, 900, v.Gold["session-1"])
 				return
 			}
 			step := must.Get(store.Update(t.Context(), order.UUID,
@@ -280,7 +253,7 @@ func TestATransactionThatHasEndedAnotherOrder(t *testing.T) {
 						" (accepted): the call contradicts the stored order: tx_hash has ended order "+
 						first.UUID.String())
 			}
-			assert.EqualValues(t, 1100, v.gold["session-1"])
+			assert.EqualValues(t, 1100, v.Gold["session-1"])
 			if tt.noHook {
 				return
 			}
@@ -332,7 +305,7 @@ func TestNothingOfACallIsKept(t *testing.T) {
 	require.NoError(t,
 		game.Result(t, t.Context(), ramp.Session{},
 			&ramp.Result{UUID: first.UUID, Receipt: ramp.Receipt{Status: ramp.NewQuantity(0)}}))
-	assert.Equal(t, map[string]int64{"session-1": 1000}, v.gold)
+	assert.Equal(t, map[string]int64{"session-1": 1000}, v.Gold)
 }
 
 func TestAMemoryStoreHandsOutCopies(t *testing.T) {
@@ -411,9 +384,9 @@ func TestAGameThatMovesToANewProject(t *testing.T) {
 		r.UUID, r.ProjectID = uuid.New(), project
 		assert.Equal(t, want, answerTo(game.Validate(t, t.Context(), player, r)), project)
 	}
-	assert.EqualValues(t, 800, v.gold["session-1"], "one order of each project")
+	assert.EqualValues(t, 800, v.Gold["session-1"], "one order of each project")
 	assert.Equal(t, "200", answerTo(game.Result(t, t.Context(), ramp.Session{}, failed)))
-	assert.EqualValues(t, 900, v.gold["session-1"])
+	assert.EqualValues(t, 900, v.Gold["session-1"])
 
 	for want, c := range map[string]ramp.TermsConfig{
 		"TermsConfig.Former[1] must be another project": {ProjectID: "p", Former: []string{"q", "p"}, Any: true},

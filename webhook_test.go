@@ -687,7 +687,7 @@ func TestTheWalletOfAValidateCallIsAskedAboutAfterThePolicy(t *testing.T) {
 			})
 			assert.Equal(t, tt.want, answerTo(game.Validate(t, t.Context(), player, mintRequest(t))))
 			assert.Equal(t, tt.asked, asked)
-			assert.Equal(t, tt.want == "200", v.gold["session-1"] == 900)
+			assert.Equal(t, tt.want == "200", v.Gold["session-1"] == 900)
 		})
 	}
 	assert.NoError(t, ramp.AnyWallet(t.Context(), player, common.Address{}))
@@ -1022,13 +1022,13 @@ func TestHeadersThatNetHTTPDoesNotMake(t *testing.T) {
 // bank lists the gold of a vault.
 type bank struct {
 	noPlayers
-	*vault
+	*oneorder.Vault
 }
 
 func (b bank) Assets(_ context.Context, s ramp.Session) (*ramp.Player, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return &ramp.Player{Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(b.gold[s.ID])}}}, nil
+	b.Lock()
+	defer b.Unlock()
+	return &ramp.Player{Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(b.Gold[s.ID])}}}, nil
 }
 
 type placer = func(ctx context.Context, id uuid.UUID, session ramp.Session, tokens ramp.Amount,
@@ -1108,10 +1108,10 @@ func TestAnHourOfTroubleLosesNoOrder(t *testing.T) {
 		inBubble(t, name, func(t *testing.T) {
 			service := ramptest.Start(t, ramptest.Config{Key: testKey(t), Validator: testSigner(t).Address(),
 				Handler: http.NotFoundHandler(), NoThief: true})
-			v := &vault{gold: map[string]int64{}}
+			v := &oneorder.Vault{Gold: map[string]int64{}}
 			store := &ramp.MemoryStore{Apply: v.Apply}
 			config := ramp.HandlerConfig{Terms: anyOf(t, "project-1", ramp.Testnet),
-				Players: bank{vault: v}, Store: store,
+				Players: bank{Vault: v}, Store: store,
 				Key: testKey(t), Signer: testSigner(t), Now: service.Now, Logger: slog.New(slog.DiscardHandler),
 				OnConflict: func(context.Context, *ramp.ConflictError, *ramp.Result) error { return nil }}
 			rightly := must.Get(ramp.NewHandler(config))(t)
@@ -1120,7 +1120,7 @@ func TestAnHourOfTroubleLosesNoOrder(t *testing.T) {
 				HTTPClient: service.Client()}))(t)
 			var orders []*ramptest.PlacedOrder
 			place := func(session string, of placer, faults ...ramptest.Fault) {
-				v.gold[session] = 1000
+				v.Gold[session] = 1000
 				request := testRequest()
 				request.Intent.Outputs = request.Intent.Materials
 				started := must.Get(client.Initialize(t.Context(), request))(t)
@@ -1157,7 +1157,7 @@ func TestAnHourOfTroubleLosesNoOrder(t *testing.T) {
 			for _, order := range orders {
 				assert.Equal(t, ramptest.Confirmed, service.State(order), "%s", order)
 			}
-			assert.Equal(t, map[string]int64{"minted": 900, "failed": 1000, "burned": 1100}, v.gold)
+			assert.Equal(t, map[string]int64{"minted": 900, "failed": 1000, "burned": 1100}, v.Gold)
 		})
 	}
 }

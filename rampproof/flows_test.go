@@ -118,7 +118,7 @@ func TestWhichHonestMovesWaitForAPerson(t *testing.T) {
 				c(h, newest)
 			}
 			_ = h.service.Deliver(h.t.Context(), order, ramptest.Failed)
-			return map[int64]string{900: "ends", 800: "waits"}[h.vault.gold["honest"]]
+			return map[int64]string{900: "ends", 800: "waits"}[h.vault.Gold["honest"]]
 		}
 	}
 	settled := func(place func(*heist) placer, list string) func(*heist) string {

@@ -461,7 +461,7 @@ func TestNothingIsGivenBackUnlessTheProofHasLooked(t *testing.T) {
 		for range 2 {
 			assert.ErrorContains(t, h.service.Deliver(t.Context(), order, ramptest.Failed), "500")
 		}
-		assert.EqualValues(t, 800, h.vault.gold["honest"])
+		assert.EqualValues(t, 800, h.vault.Gold["honest"])
 	})
 }
 

@@ -21,7 +21,9 @@ import (
 
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/evidence/movetest"
+	"github.com/token-ramp/ramp-go/internal/test/jsonrpc"
 	"github.com/token-ramp/ramp-go/internal/test/must"
+	"github.com/token-ramp/ramp-go/internal/test/oneorder"
 	"github.com/token-ramp/ramp-go/internal/test/rig"
 	"github.com/token-ramp/ramp-go/internal/test/thief"
 	"github.com/token-ramp/ramp-go/rampproof"
@@ -51,28 +53,6 @@ type setting struct {
 	set  func(*heist, *ramp.HandlerConfig)
 }
 
-// vault is the gold of sessions.
-type vault struct {
-	mu   sync.Mutex
-	gold map[string]int64
-}
-
-func (v *vault) Apply(_ context.Context, step ramp.Step) error {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	for _, asset := range step.Effect.Assets {
-		delta, err := step.Effect.Delta(asset).Int64()
-		if err != nil {
-			return err
-		}
-		if v.gold[step.Order.SessionID]+delta < 0 {
-			return ramp.Reject("INVALID_BALANCE")
-		}
-		v.gold[step.Order.SessionID] += delta
-	}
-	return nil
-}
-
 // heist is a game with an honest player and a thief, who has the HMAC key.
 type heist struct {
 	config  ramp.HandlerConfig
@@ -81,7 +61,7 @@ type heist struct {
 	client  *ramp.Client
 	handler *ramp.Handler
 	chain   *ramp.RPC
-	vault   *vault
+	vault   *oneorder.Vault
 	node    *editedNode
 	wallets sync.Map // the player of each wallet
 	answer  []byte   // to the last validate call of the thief's
@@ -92,7 +72,7 @@ func newHeist(t *testing.T, s setting) *heist {
 	h := &heist{t: t, service: ramptest.Start(t, ramptest.Config{Key: testKey(t), Validator: testSigner(t).Address(),
 		Handler: http.NotFoundHandler(), Audit: ramptest.AuditOff})} // the thief makes calls, too
 	h.node = &editedNode{base: h.service.Client().Transport, edited: map[common.Hash]edited{}}
-	h.vault = &vault{gold: map[string]int64{}}
+	h.vault = &oneorder.Vault{Gold: map[string]int64{}}
 	h.chain = must.Get(ramp.NewRPC(ramp.RPCConfig{URL: h.service.RPCURL(ramp.Testnet), ChainID: 7002,
 		HTTPClient: &http.Client{Transport: h.node}, Retries: -1}))(t)
 	config := ramp.HandlerConfig{Terms: anyTerms, Players: noPlayers{}, Store: &ramp.MemoryStore{Apply: h.vault.Apply},
@@ -100,7 +80,7 @@ func newHeist(t *testing.T, s setting) *heist {
 	s.set(h, &config)
 	h.config = config
 	h.handler = must.Get(ramp.NewHandler(config))(t)
-	h.vault.gold["honest"], h.vault.gold["thief"] = 1000, 1000
+	h.vault.Gold["honest"], h.vault.Gold["thief"] = 1000, 1000
 	h.service.SetHandler(h.handler)
 	h.client = must.Get(ramp.NewClient(ramp.ClientConfig{URL: h.service.URL(), Key: testKey(t),
 		HTTPClient: h.service.Client()}))(t)
@@ -187,43 +167,32 @@ func (n *editedNode) edit(answer any) {
 	}
 }
 
-// list adds events to the lists of an answer.
+// list adds events to the lists of an answer. The emulator answers the calls of a batch in their order.
 func (n *editedNode) list(asked []byte, answer any) {
-	var calls []struct {
-		ID     json.Number
-		Method string
-		Params []struct {
+	answers, _ := answer.([]any)
+	calls, _, _ := jsonrpc.Read(asked)
+	for i, a := range answers {
+		if calls[i].Method != "eth_getLogs" {
+			continue
+		}
+		var filter struct {
 			FromBlock, ToBlock ramp.Quantity
 			Topics             [][]common.Hash
 		}
-	}
-	answers, batch := answer.([]any)
-	if !batch || !bytes.Contains(asked, []byte("eth_getLogs")) {
-		return
-	}
-	_ = json.Unmarshal(asked, &calls) // the parameters of other calls have other types
-	for _, c := range calls {
-		if c.Method != "eth_getLogs" {
-			continue
-		}
-		from, _ := c.Params[0].FromBlock.Uint64()
-		to, _ := c.Params[0].ToBlock.Uint64()
-		for _, a := range answers {
-			a := a.(map[string]any)
-			if fmt.Sprint(a["id"]) != c.ID.String() {
-				continue
-			}
-			for hash, e := range n.edited {
-				block, _ := e.at.Uint64()
-				for i, l := range e.logs {
-					matches := from <= block && block <= to && !l.Removed && l.Address == proofToken
-					for i, topics := range c.Params[0].Topics {
-						matches = matches && (len(topics) == 0 || slices.Contains(topics, l.Topics[i]))
-					}
-					if matches {
-						l.TransactionHash, l.BlockNumber, l.LogIndex = hash, e.at, ramp.NewQuantity(uint64(i))
-						a["result"] = append(a["result"].([]any), l)
-					}
+		_ = json.Unmarshal(calls[i].Params[0], &filter)
+		from, _ := filter.FromBlock.Uint64()
+		to, _ := filter.ToBlock.Uint64()
+		for hash, e := range n.edited {
+			block, _ := e.at.Uint64()
+			for i, l := range e.logs {
+				matches := from <= block && block <= to && !l.Removed && l.Address == proofToken
+				for i, topics := range filter.Topics {
+					matches = matches && (len(topics) == 0 || slices.Contains(topics, l.Topics[i]))
+				}
+				if matches {
+					l.TransactionHash, l.BlockNumber, l.LogIndex = hash, e.at, ramp.NewQuantity(uint64(i))
+					list := a.(map[string]any)
+					list["result"] = append(list["result"].([]any), l)
 				}
 			}
 		}
@@ -258,7 +227,7 @@ func (h *heist) order(place placer, player string, faults ...ramptest.Fault) *ra
 // mined makes a transaction with some events, in which the wallets of the thief and of the
 // honest player can take part, and the account of the service.
 func (h *heist) mined(list string) common.Hash {
-	h.vault.gold["anybody"] += 100
+	h.vault.Gold["anybody"] += 100
 	order := h.order(h.service.Mint, "anybody", ramptest.StaysPending())
 	transaction := must.Get(thief.Play(h.t.Context(), h.service, order, thief.SelfTransfer))(h.t)
 	at := must.Get(h.chain.Receipt(h.t.Context(), transaction))(h.t).BlockNumber
@@ -323,7 +292,7 @@ func (h *heist) strands(list string) {
 	mint := h.order(h.service.Mint, "honest", ramptest.StaysPending())
 	h.forge(&mint.Request, h.mined(list), 1)
 	_ = h.service.Deliver(h.t.Context(), mint, ramptest.Failed)
-	h.outcome = map[int64]string{900: "strands", 1000: "nothing"}[h.vault.gold["honest"]]
+	h.outcome = map[int64]string{900: "strands", 1000: "nothing"}[h.vault.Gold["honest"]]
 }
 
 // signs asks for a signature of a digest of the thief's choice, with an order that is worth
@@ -421,9 +390,9 @@ func TestAWalletThatIsBoundWhileOrdersWait(t *testing.T) {
 			if c.filled {
 				require.NoError(t, h.bind(t.Context(), session("honest"), h.wallet("honest")))
 			}
-			before := h.vault.gold["thief"]
+			before := h.vault.Gold["thief"]
 			h.claims(h.wallet("honest"), burn.TxHash)
-			assert.Equal(t, c.wins, h.vault.gold["thief"]-before)
+			assert.Equal(t, c.wins, h.vault.Gold["thief"]-before)
 		})
 	}
 }
@@ -573,7 +542,7 @@ func thefts() map[string]theft {
 		}},
 		"two databases": {apart, 0, func(h *heist) {
 			genuine := h.order(h.service.Burn, "thief")
-			h.vault.gold["thief"] -= 100 // which is right
+			h.vault.Gold["thief"] -= 100 // which is right
 			h.anotherDatabase(nil)
 			h.claims(h.wallet("thief"), genuine.TxHash)
 		}},
@@ -581,7 +550,7 @@ func thefts() map[string]theft {
 			claims := new(rig.Claims)
 			h.anotherDatabase(claims)
 			genuine := h.order(h.service.Burn, "thief")
-			h.vault.gold["thief"] -= 100 // which is right
+			h.vault.Gold["thief"] -= 100 // which is right
 			h.anotherDatabase(claims)
 			h.claims(h.wallet("thief"), genuine.TxHash)
 		}},
@@ -593,7 +562,7 @@ func thefts() map[string]theft {
 			h.claims(h.wallet("thief"), genuine.TxHash)
 			h.service.SetHandler(first)
 			_ = h.service.Deliver(h.t.Context(), genuine, ramptest.Succeeded)
-			h.vault.gold["thief"] -= 100 // which is right, whichever of them paid
+			h.vault.Gold["thief"] -= 100 // which is right, whichever of them paid
 		}},
 		"another session of the thief's": {second, 0, func(h *heist) {
 			genuine := h.order(h.service.Burn, "honest") // which the thief has, too
@@ -616,7 +585,7 @@ func TestWhatAThiefWithTheHMACKeyCanDo(t *testing.T) {
 			inBubble(t, name+", "+settings[n].name, func(t *testing.T) {
 				h := newHeist(t, settings[n])
 				attack.play(h)
-				won := h.vault.gold["thief"] - 1000 + attack.cost
+				won := h.vault.Gold["thief"] - 1000 + attack.cost
 				wins, known := map[string]int64{"pays": 100, "gives back": 100, "nothing": 0}[strings.Trim(cell, "*")]
 				if h.outcome != "" {
 					assert.Equal(t, h.outcome, strings.Trim(cell, "*"))
@@ -642,7 +611,7 @@ func TestAnHonestBurnIsPaidUnderEverySetting(t *testing.T) {
 				for range 2 { // the wallet is the player's already
 					require.NotNil(t, h.order(h.service.Burn, "honest"))
 				}
-				assert.EqualValues(t, 1200, h.vault.gold["honest"])
+				assert.EqualValues(t, 1200, h.vault.Gold["honest"])
 				if claims == nil {
 					asked = h.node.requests
 				}
@@ -661,7 +630,7 @@ func TestAnHonestFailureGivesBackUnderEverySetting(t *testing.T) {
 				h.anotherDatabase(claims)
 				for n := range 2 {
 					h.order(h.service.Mint, "honest", ramptest.TransactionFails())
-					assert.EqualValues(t, 1000-100*n, h.vault.gold["honest"])
+					assert.EqualValues(t, 1000-100*n, h.vault.Gold["honest"])
 					require.NotNil(t, h.order(h.service.Mint, "honest"))
 				}
 			})
