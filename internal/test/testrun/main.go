@@ -127,7 +127,8 @@ func (r *report) end(module string, m *results, took time.Duration) {
 	if m.failed > 0 {
 		result = "FAILED"
 	}
-	fmt.Fprintf(r.out, "%s      %s: %s in %.0f s\n", m.output.String(), module, result, took.Seconds())
+	fmt.Fprintf(r.out, "%s      %s: %s in %.0f s (processors: %.0f s)\n", m.output.String(), module, result,
+		took.Seconds(), m.processor.Seconds())
 	r.passed, r.failed = r.passed+m.passed, r.failed+m.failed
 	for reason, n := range m.skips {
 		r.skips[reason] += n
@@ -148,8 +149,9 @@ const detector = "race detector"
 
 // results are those of one module.
 type results struct {
-	env            []string     // for the go command, beside ours
-	output         bytes.Buffer // of tests that failed
+	env            []string      // for the go command, beside ours
+	processor      time.Duration // that the go command and all its children have used
+	output         bytes.Buffer  // of tests that failed
 	passed, failed int
 	skips          map[string]int
 	left           map[event]bool // the Package and Test of those that are to run without the detector
@@ -206,7 +208,9 @@ func (r *results) test(module string, args []string, begins func()) {
 		log.Fatal("testrun: ", err)
 	}
 	r.read(events, begins)
-	if err := command.Wait(); err != nil && r.failed == 0 {
+	err = command.Wait()
+	r.processor += command.ProcessState.UserTime() + command.ProcessState.SystemTime()
+	if err != nil && r.failed == 0 {
 		fmt.Fprintln(&r.output, "go test:", err)
 		r.failed++
 	}

@@ -31,17 +31,17 @@ func TestTheReportCountsAndExplains(t *testing.T) {
 	r := report{out: &out, modules: 2, skips: map[string]int{}}
 	r.begin(".")
 	r.begin("a")
-	r.end("a", &results{passed: 1}, time.Second)
+	r.end("a", &results{passed: 1, processor: 1_900_000_000}, time.Second)
 	r.end(".", &m, 3_400_000_000)
 	r.summarize()
 	assert.Equal(t, `[1/2] . begins
 [2/2] a begins
-      a: ok in 1 s
+      a: ok in 1 s (processors: 2 s)
 FAILED p TestC
         c_test.go:9: got 1, want 2
     q.go:1: undefined: x
 FAILED q 
-      .: FAILED in 3 s
+      .: FAILED in 3 s (processors: 0 s)
 skipped 1: needs nginx, which is not installed
 2 passed, 2 failed, 1 skipped
 `, out.String())
