@@ -62,16 +62,24 @@ func (o *Orders) notDeleted(ctx context.Context, lost []Logged, d Decision) (res
 	if d.AgainstEvidence {
 		return slices.Clone(lost), nil
 	}
-	retained, err := o.retention(ctx)
-	if err != nil {
-		return nil, err
-	}
+	retained := map[ramp.Direction]*retention{}
 	for _, l := range lost {
-		if l.Missing && l.State != ramp.OrderAccepted && l.Order != nil &&
-			!retained.whole(l.Order.Direction, l.Order.AcceptedAt) {
+		if !l.Missing || l.State == ramp.OrderAccepted || l.Order == nil {
+			rest = append(rest, l)
+			continue
+		}
+		of := l.Order.Direction
+		if retained[of] == nil {
+			retained[of] = o.retentionOf(of)
+		}
+		whole, err := retained[of].isWhole(ctx, l.Order.AcceptedAt)
+		if err != nil {
+			return nil, err
+		}
+		if !whole {
 			failed = errors.Join(failed, fmt.Errorf("ramp: order %s: it may have been deleted, and not "+
 				"lost: the store has no older %s that has succeeded: if nothing was deleted, restore it "+
-				"against the evidence", l.UUID, l.Order.Direction))
+				"against the evidence", l.UUID, of))
 			continue
 		}
 		rest = append(rest, l)

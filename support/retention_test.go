@@ -1,6 +1,7 @@
 package support_test
 
 import (
+	"cmp"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/test/must"
 	"github.com/token-ramp/ramp-go/internal/test/rig"
+	"github.com/token-ramp/ramp-go/rampbooks"
 	"github.com/token-ramp/ramp-go/rampproof"
 	"github.com/token-ramp/ramp-go/support"
 )
@@ -28,23 +30,38 @@ func TestATransactionMayBeThatOfAnOrderThatWasDeleted(t *testing.T) {
 		return rig.Ended(o, state, common.Hash{1, byte(finished.Unix())}, finished)
 	}
 	older := stranger(ramp.Mint, ramp.OrderSucceeded, days(12), days(12).Add(time.Minute))
-	erased := older
+	erased, foreign := older, older
 	erased.UserAddress, erased.SessionID = "erased-1", "erased-1"
+	foreign.ProjectID = "project-2"
+	damaged := stranger(ramp.Mint, ramp.OrderSucceeded, days(14), days(14))
+	damaged.Direction = ""
+	burned := stranger(ramp.Burn, ramp.OrderSucceeded, days(13), days(13).Add(time.Minute))
+	waits := stranger(ramp.Mint, ramp.OrderAccepted, days(13), time.Time{})
+	waitsElsewhere := waits
+	waitsElsewhere.ProjectID = "project-2"
 	for name, c := range map[string]struct {
 		accepted time.Time
 		others   []ramp.Order
 		may      bool
 	}{
 		"the oldest order of all": {days(9), nil, true},
-		"an older mint is there":  {days(9), []ramp.Order{older}, false},
-		"an older burn": {days(9),
-			[]ramp.Order{stranger(ramp.Burn, ramp.OrderSucceeded, days(12), days(12).Add(time.Minute))}, true},
+		"a mint of ten years ago": {days(9), []ramp.Order{
+			stranger(ramp.Mint, ramp.OrderSucceeded, days(3650), days(3650).Add(time.Minute))}, false},
+		"an older mint is there":        {days(9), []ramp.Order{older}, false},
+		"an older burn":                 {days(9), []ramp.Order{burned}, true},
+		"an older mint of another game": {days(9), []ramp.Order{foreign}, true},
+		"an older mint, and a row that was changed by hand": {days(9),
+			[]ramp.Order{older, burned, damaged}, false},
 		"an older mint that failed, which is deleted later": {days(9),
 			[]ramp.Order{stranger(ramp.Mint, ramp.OrderFailed, days(12), days(12).Add(time.Minute))}, true},
 		"an older mint that a person ended yesterday": {days(9),
 			[]ramp.Order{stranger(ramp.Mint, ramp.OrderSucceeded, days(12), days(1))}, true},
 		"an older mint, kept because one waits": {days(9),
-			[]ramp.Order{older, stranger(ramp.Mint, ramp.OrderAccepted, days(13), time.Time{})}, true},
+			[]ramp.Order{older, waits}, true},
+		"an older mint, kept because one of another game waits": {days(9),
+			[]ramp.Order{older, waitsElsewhere}, true},
+		"an older mint, kept because one waits that seems to be younger": {days(9), []ramp.Order{older,
+			stranger(ramp.Mint, ramp.OrderAccepted, older.FinishedAt.Add(time.Hour), time.Time{})}, true},
 		"an older mint, kept because one waited until yesterday": {days(9),
 			[]ramp.Order{older, stranger(ramp.Mint, ramp.OrderFailed, days(13), days(1))}, true},
 		"an older mint, whose wallet has others": {days(9), []ramp.Order{older,
@@ -55,10 +72,16 @@ func TestATransactionMayBeThatOfAnOrderThatWasDeleted(t *testing.T) {
 		"nothing of that age is deleted":    {days(6), nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			orders, store, node := rig.NewOfficeOnNode(t, 365*24*time.Hour, rig.Paid)
+			_, store, node := rig.NewOfficeOnNode(t, 365*24*time.Hour, rig.Paid)
+			orders := must.Get(rig.NewOffice(rig.Config{Store: store, Proof: rig.ProofOn(t, node.RPC(t), rig.Paid),
+				Projects: []string{"project-1"}, Products: rampbooks.Always(rig.Product), Now: rig.Later,
+				Logger: rig.Quiet}))(t)
 			store.Witness(t, node)
 			order := rig.OrderOf(ramp.Mint, 5, c.accepted)
-			store.Keep(t, append(c.others, order)...)
+			for _, o := range append(c.others, order) {
+				o.ProjectID = cmp.Or(o.ProjectID, "project-1")
+				store.Keep(t, o)
+			}
 			hash := node.Send(c.accepted.Add(2*time.Minute), rig.Tx{From: rig.Player, Payer: rig.Payer, To: rig.Vault,
 				Transfers: []ramp.Transfer{rig.Moved(common.Address{}, rig.Player, 490)}})
 
@@ -75,5 +98,23 @@ func TestATransactionMayBeThatOfAnOrderThatWasDeleted(t *testing.T) {
 			require.ErrorContains(t, err, "it may have ended an order that was deleted since: ask the service")
 			must.Get(orders.Finish(t.Context(), order.UUID, hash, against))(t) // it has said so
 		})
+	}
+}
+
+// A list that fails shows nothing.
+func TestNoTransactionIsBelievedIfTheStoreFails(t *testing.T) {
+	orders, store, node := rig.NewOfficeOnNode(t, 365*24*time.Hour, rig.Paid)
+	older, order := rig.OrderOf(ramp.Mint, 1, rig.HoursAgo(300)), rig.OrderOf(ramp.Mint, 5, rig.HoursAgo(200))
+	older.UserAddress = rig.Stranger.Hex()
+	store.Keep(t, rig.Ended(older, ramp.OrderSucceeded, common.Hash{1, 2}, rig.HoursAgo(299)), order)
+	hash := node.Send(rig.HoursAgo(199), rig.Tx{From: rig.Player, Payer: rig.Payer, To: rig.Vault,
+		Transfers: []ramp.Transfer{rig.Moved(common.Address{}, rig.Player, 490)}})
+	for calls := 1; ; calls++ {
+		store.Calls, store.Failing = 0, calls
+		if _, err := orders.Finish(t.Context(), order.UUID, hash, alice); err == nil {
+			assert.Greater(t, calls, 3)
+			return
+		}
+		assert.Equal(t, ramp.OrderAccepted, store.Orders[order.UUID].State)
 	}
 }
