@@ -96,10 +96,7 @@ func assetsMutants() map[string]mutant {
 	const path = ramp.PathAssets
 	entry := func(more string) mutant { return replaces(path, `"assets":[`, `"assets":[`+more+",") }
 	return map[string]mutant{
-		"assets": answers(path, func(_ *studio, _ *http.Request, _ message, status *int, body string) string {
-			*status = 203
-			return body
-		}),
+		"assets":                statusAt(path, 200, 203),
 		"null-fields/assets":    replaces(path, `"errorCode":null,`, ""),
 		"assets-balance-string": replaces(path, `"1000000"`, "1000000"),
 		"assets-balance-sign":   entry(`{"id":"item_debt","balance":"-1"}`),
@@ -108,8 +105,7 @@ func assetsMutants() map[string]mutant {
 		"assets-text-fields":    replaces(path, `"name":"Name"`, `"name":7`),
 		"content-type/assets":   plainText(path, 200),
 		"assets-other-player":   {bug: "one purse for all"},
-		"assets-older-callers/query": replies(func(_ *studio, r *http.Request,
-			_ []byte) bool {
+		"assets-older-callers/query": replies(func(_ *studio, r *http.Request, _ []byte) bool {
 			return r.URL.RawQuery != ""
 		}, 400, no("NO")),
 		"assets-older-callers/header": bends(func(_ *studio, r *http.Request, _ []byte) {
@@ -146,8 +142,7 @@ func sessionMutants() map[string]mutant {
 			wrap: layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
 				if m := parse(body); m != nil && r.URL.Path == ramp.PathResult && s.authentic(r, body) {
 					m["session_id"] = r.Header.Get(ramp.HeaderSession)
-					body = jsonOf(m)
-					s.pass(w, r, body, next)
+					s.pass(w, r, jsonOf(m), next)
 					return
 				}
 				next.ServeHTTP(w, r)
@@ -162,20 +157,16 @@ func sessionMutants() map[string]mutant {
 			"token-wrong/empty":   func(_, a []string, _ string) bool { return len(a) == 1 && a[0] == "Bearer" },
 			"token-wrong/unknown": anyToken,
 			"token-wrong/cut": func(_, a []string, right string) bool {
-				return len(a) == 1 &&
-					strings.HasPrefix(right, a[0])
+				return len(a) == 1 && strings.HasPrefix(right, a[0])
 			},
 			"token-wrong/long": func(_, a []string, right string) bool {
-				return len(a) == 1 &&
-					strings.HasPrefix(a[0], right)
+				return len(a) == 1 && strings.HasPrefix(a[0], right)
 			},
 			"token-wrong/capitals": func(_, a []string, right string) bool {
-				return len(a) == 1 &&
-					strings.EqualFold(a[0], right)
+				return len(a) == 1 && strings.EqualFold(a[0], right)
 			},
 			"session-odd/no-scheme": func(_, a []string, right string) bool {
-				return len(a) == 1 &&
-					"Bearer "+a[0] == right
+				return len(a) == 1 && "Bearer "+a[0] == right
 			},
 			"session-odd/basic": func(_, a []string, right string) bool {
 				return len(a) == 1 && strings.Replace(a[0], "Basic", "Bearer", 1) == right

@@ -146,8 +146,7 @@ func amountMutants() map[string]mutant {
 		"mint-amount-all-back": {bug: "gives nothing back to who has nothing"},
 		"balance":              {bug: "takes one more than there is"},
 		"mint-amount/netted": approves(func(m message) bool {
-			return strings.HasPrefix(amountText(m,
-				"intent.from.1.amount"), "-")
+			return strings.HasPrefix(amountText(m, "intent.from.1.amount"), "-")
 		}),
 		"mint-amount-bomb/tiny": approves(infinite(from)),
 	}

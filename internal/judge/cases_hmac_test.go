@@ -59,23 +59,20 @@ func hmacMutants() map[string]mutant {
 				return err != nil
 			},
 			"hmac-wrong/zero": func(_ *studio, header []string, _ []byte) bool {
-				return strings.Trim(first(header),
-					"0") == ""
+				return strings.Trim(first(header), "0") == ""
 			},
 			"hmac-wrong/last-digit": func(s *studio, header []string, body []byte) bool {
 				return len(header) == 1 && strings.HasPrefix(header[0], s.key.Sign(body)[:63])
 			},
 			"hmac-wrong/other-key": func(_ *studio, header []string, _ []byte) bool { return len(first(header)) == 64 },
-			"hmac-wrong/empty-key": func(_ *studio, header []string,
-				body []byte) bool {
+			"hmac-wrong/empty-key": func(_ *studio, header []string, body []byte) bool {
 				return first(header) == plainMAC(nil, body)
 			},
 			"hmac-wrong/other-body": func(_ *studio, header []string, _ []byte) bool {
 				_, err := hex.DecodeString(first(header))
 				return err == nil
 			},
-			"hmac-wrong/no-body": func(s *studio, header []string,
-				_ []byte) bool {
+			"hmac-wrong/no-body": func(s *studio, header []string, _ []byte) bool {
 				return first(header) == s.key.Sign(nil)
 			},
 			"hmac-wrong/digest": func(_ *studio, header []string, body []byte) bool {
@@ -83,8 +80,7 @@ func hmacMutants() map[string]mutant {
 				return first(header) == hex.EncodeToString(sum[:])
 			},
 			"hmac-wrong/two": func(s *studio, header []string, body []byte) bool {
-				return slices.Contains(header,
-					s.key.Sign(body))
+				return slices.Contains(header, s.key.Sign(body))
 			},
 			"hmac-wrong/tampered": func(_ *studio, header []string, _ []byte) bool { return len(header) == 1 },
 		} {
@@ -96,8 +92,7 @@ func hmacMutants() map[string]mutant {
 		m[name+"hmac-first"] = replies(func(_ *studio, r *http.Request, body []byte) bool {
 			return r.Method == http.MethodPost && !json.Valid(body)
 		}, 400, no("INVALID_BODY"))
-		m[name+
-			"hmac-kept-secret"] = layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte,
+		m[name+"hmac-kept-secret"] = layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte,
 			next http.Handler) {
 			if right := s.key.Sign(body); r.Method == http.MethodPost && r.Header.Get(ramp.HeaderHMAC) != right {
 				reply(w, 401, no("want "+strings.ToUpper(right)))

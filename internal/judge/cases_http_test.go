@@ -76,8 +76,7 @@ func httpMutants() map[string]mutant {
 			})
 		}}
 		m[name+"large"] = dies(func(r *http.Request, body []byte) bool {
-			return len(body) > 4<<20 &&
-				r.URL.Path == path
+			return len(body) > 4<<20 && r.URL.Path == path
 		})
 		m[name+"deep"] = dies(func(r *http.Request, body []byte) bool {
 			return bytes.Contains(body, []byte("[[[[")) && r.URL.Path == path

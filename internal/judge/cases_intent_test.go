@@ -85,26 +85,26 @@ func sumAbove(n float64) mutant {
 	})
 }
 
+// playersHave lets each player begin with so many gems.
+func (s *studio) playersHave(gems int64) {
+	login := s.target.Player
+	s.target.Player = func(ctx context.Context, name string) (ramp.Session, error) {
+		session, err := login(ctx, name)
+		s.game.mu.Lock()
+		defer s.game.mu.Unlock()
+		s.game.players[session.ID].balances["item_gem"] = ramp.NewAmount(gems)
+		return session, err
+	}
+}
+
 // A player who owns next to nothing of a second asset is the one from whom it must not be taken.
 func TestASecondAssetMayBeScarce(t *testing.T) {
 	t.Parallel()
 	for bug, want := range map[bug]judge.Outcome{"": judge.Passed, "takes one asset after the other": judge.Failed} {
 		inVirtualTime(t, mutant{bug: bug}, func(t *testing.T, s *studio) {
-			login := s.target.Player
-			s.target.Player = func(ctx context.Context, name string) (ramp.Session, error) {
-				session, err := login(ctx, name)
-				s.game.mu.Lock()
-				defer s.game.mu.Unlock()
-				s.game.players[session.ID].balances["item_gem"] = ramp.NewAmount(1)
-				return session, err
-			}
-			j := newJudge(t, s)
-			for _, c := range judge.Cases() {
-				if c.ID == "intent-second-short" {
-					v := j.Try(t.Context(), only(c, "too-much"))
-					assert.Equal(t, want, v.Outcome, v.String())
-				}
-			}
+			s.playersHave(1)
+			v := newJudge(t, s).Try(t.Context(), caseOf(t, "intent-second-short/too-much"))
+			assert.Equal(t, want, v.Outcome, v.String())
 		})
 	}
 }
@@ -121,16 +121,8 @@ func TestTheAmountIsOneThatThePlayerCanPayOfBothAssets(t *testing.T) {
 		0:      judge.Unasked,
 	} {
 		inVirtualTime(t, mutant{bug: "gives back the last entry"}, func(t *testing.T, s *studio) {
-			login := s.target.Player
-			s.target.Player = func(ctx context.Context, name string) (ramp.Session, error) {
-				session, err := login(ctx, name)
-				s.game.mu.Lock()
-				defer s.game.mu.Unlock()
-				s.game.players[session.ID].balances["item_gem"] = ramp.NewAmount(gems)
-				return session, err
-			}
-			j := newJudge(t, s)
-			v := j.Try(t.Context(), caseOf(t, "intent-two-assets"))
+			s.playersHave(gems)
+			v := newJudge(t, s).Try(t.Context(), caseOf(t, "intent-two-assets"))
 			assert.Equal(t, want, v.Outcome, "%d gems: %s", gems, v)
 			if want == judge.Unasked {
 				assert.Contains(t, v.Set, "of item_gem (-login, -second-asset)")

@@ -15,8 +15,7 @@ func receiptMutants() map[string]mutant {
 	length := func(n int) func(message) bool {
 		return inResult(func(m message) bool {
 			logs, _ := m.at("receipt.logs").([]any)
-			return logs != nil &&
-				len(logs) == n
+			return logs != nil && len(logs) == n
 		})
 	}
 	m := map[string]mutant{
@@ -34,8 +33,7 @@ func receiptMutants() map[string]mutant {
 		"no-logs":         length(0),
 		"no-topics": func(m message) bool {
 			topics, ok := m.at(log + "topics").([]any)
-			return ok &&
-				len(topics) == 0
+			return ok && len(topics) == 0
 		},
 		"status-only":   without("receipt.type"),
 		"null-contract": without("receipt.contractAddress"),

@@ -13,35 +13,26 @@ import (
 
 // refusesRepeats answers a repeated result in a way that ends its deliveries.
 func refusesRepeats() mutant {
-	m := answers(ramp.PathResult, func(_ *studio, _ *http.Request, _ message, status *int, body string) string {
-		*status = when(*status == 500, 400, *status).(int)
-		return body
-	})
-	m.bug = "a repeat is an error"
-	return m
+	return mutant{bug: "a repeat is an error", wrap: statusAt(ramp.PathResult, 500, 400).wrap}
 }
 
 func resultMutants() map[string]mutant {
 	m := map[string]mutant{
-		"result-at-once/mint-failure":  {bug: "looks, then settles"},
-		"result-late/mint-failure":     {bug: "expires + keeps what expires"},
-		"result-late/mint-success":     {bug: "expires"},
-		"result-late/burn-success":     {bug: "expires"},
-		"result-same-hash":             {bug: "ends two orders by one transaction"},
-		"result-contrary/mint-failure": {bug: "the last outcome counts"},
-		"result-at-once/mint-success":  {bug: "a repeat is an error"},
-		"result-contrary/mint-success": {bug: "the last outcome counts"},
-		"result-at-once/burn-success":  {bug: "looks, then settles"},
-		"result-contrary/burn-success": {bug: "the last outcome counts"},
-		"result-at-once/burn-failure":  {bug: "a repeat is an error"},
-		"result-contrary/burn-failure": {bug: "the last outcome counts"},
-		"results-at-once":              {bug: "reads, then writes"},
-		"result-at-once/answers":       refusesRepeats(),
-		"result-answer": answers(ramp.PathResult,
-			func(_ *studio, _ *http.Request, _ message, status *int, body string) string {
-				*status = when(*status == 200, 201, *status).(int)
-				return body
-			}),
+		"result-at-once/mint-failure":      {bug: "looks, then settles"},
+		"result-late/mint-failure":         {bug: "expires + keeps what expires"},
+		"result-late/mint-success":         {bug: "expires"},
+		"result-late/burn-success":         {bug: "expires"},
+		"result-same-hash":                 {bug: "ends two orders by one transaction"},
+		"result-contrary/mint-failure":     {bug: "the last outcome counts"},
+		"result-at-once/mint-success":      {bug: "a repeat is an error"},
+		"result-contrary/mint-success":     {bug: "the last outcome counts"},
+		"result-at-once/burn-success":      {bug: "looks, then settles"},
+		"result-contrary/burn-success":     {bug: "the last outcome counts"},
+		"result-at-once/burn-failure":      {bug: "a repeat is an error"},
+		"result-contrary/burn-failure":     {bug: "the last outcome counts"},
+		"results-at-once":                  {bug: "reads, then writes"},
+		"result-at-once/answers":           refusesRepeats(),
+		"result-answer":                    statusAt(ramp.PathResult, 200, 201),
 		"result-log":                       hexTimes(),
 		"null-fields/result":               replaces(ramp.PathResult, `,"data":null`, ""),
 		"content-type/confirmation":        plainText(ramp.PathResult, 200),
@@ -53,20 +44,14 @@ func resultMutants() map[string]mutant {
 		"result-other-owner/burn-success":  {bug: "pays the session"},
 		"result-other-intent/more-back":    {bug: "believes the result"},
 		"result-other-intent/more-granted": {bug: "believes the result"},
-		"result-other-intent/negative": layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte,
-			next http.Handler) {
-			if m := parse(body); r.URL.Path == ramp.PathResult &&
-				strings.HasPrefix(amountText(m, "intent.from.0.amount"), "-") {
-				s.game.mu.Lock()
-				balances := s.game.players[r.Header.Get(ramp.HeaderSession)].balances
-				less, _ := balances["item_gold"].Add(ramp.NewAmount(-2))
-				balances["item_gold"] = less
-				s.game.mu.Unlock()
-				reply(w, 200, yes)
-				return
+		"result-other-intent/negative": replies(func(s *studio, r *http.Request, body []byte) bool {
+			negative := r.URL.Path == ramp.PathResult &&
+				strings.HasPrefix(amountText(parse(body), "intent.from.0.amount"), "-")
+			if negative {
+				s.game.adds(r.Header.Get(ramp.HeaderSession), -2)
 			}
-			next.ServeHTTP(w, r)
-		}),
+			return negative
+		}, 200, yes),
 		"result-other-intent/mint-as-burn": {bug: "believes the result"},
 		"result-other-intent/burn-as-mint": {bug: "believes the result"},
 		"result-other-intent/asset":        {bug: "believes the result"},
@@ -77,12 +62,10 @@ func resultMutants() map[string]mutant {
 	}
 	m["result-rejected/mint-balance"] = mutant{bug: "believes in unknown orders"}
 	for _, prefix := range []string{"mint-failure-", "mint-success-", "burn-success-"} {
-		m["result-again-changed/"+prefix+"tx-hash"] = movesForEach(func(m message,
-			_ []byte) string {
+		m["result-again-changed/"+prefix+"tx-hash"] = movesForEach(func(m message, _ []byte) string {
 			return m.text("tx_hash")
 		})
-		m["result-again-changed/"+prefix+"indented"] = movesForEach(func(_ message,
-			body []byte) string {
+		m["result-again-changed/"+prefix+"indented"] = movesForEach(func(_ message, body []byte) string {
 			return string(body)
 		})
 	}
@@ -101,8 +84,7 @@ func resultMutants() map[string]mutant {
 		"to-zero":    inResult(is("intent.to.0.amount", "0")),
 		"to-missing": all(given("intent.to.0"), without("intent.to.0.amount")),
 		"to-text": inResult(func(m message) bool {
-			_,
-				isText := m.at("intent.to.0.amount").(string)
+			_, isText := m.at("intent.to.0.amount").(string)
 			return isText
 		}),
 		"to-digits":    inResult(func(m message) bool { return len(m.text("intent.to.0.amount")) > 1000 }),
@@ -146,14 +128,15 @@ func (g *game) adds(session string, gold int64) {
 // its result.
 func storesRejected(reason string) mutant {
 	var kept sync.Map // by uuid
-	wrong := map[string]func(*studio, *http.Request, message, []byte) bool{
-		"digest": func(_ *studio, _ *http.Request, m message, _ []byte) bool { return len(m.text("digest")) < 66 },
-		"hmac":   func(s *studio, r *http.Request, _ message, body []byte) bool { return !s.authentic(r, body) },
-		"access-token": func(_ *studio, r *http.Request, _ message, _ []byte) bool {
+	wrong := map[string]func(r *http.Request, m message, authentic bool, answer string) bool{
+		"digest": func(_ *http.Request, m message, _ bool, _ string) bool { return len(m.text("digest")) < 66 },
+		"hmac":   func(_ *http.Request, _ message, authentic bool, _ string) bool { return !authentic },
+		"access-token": func(r *http.Request, _ message, _ bool, _ string) bool {
 			return strings.Contains(r.Header.Get(ramp.HeaderAuthorization), "nobody")
 		},
-		"contract": func(_ *studio, _ *http.Request, m message, _ []byte) bool {
-			return m.text("intent.from.0.id") == foreignToken || m.text("intent.to.0.id") == foreignToken
+		"contract": func(_ *http.Request, m message, _ bool, _ string) bool { return ofForeignToken(m) },
+		"rate": func(_ *http.Request, m message, _ bool, answer string) bool {
+			return strings.Contains(answer, "RATE") && !ofForeignToken(m)
 		},
 	}[reason]
 	return mutant{terms: true, wrap: func(s *studio, next http.Handler) http.Handler {
@@ -165,16 +148,12 @@ func storesRejected(reason string) mutant {
 				return
 			}
 			answer := answerOf(next, r)
-			rejected := strings.Contains(answer.Body.String(), `"success":false`)
-			if r.URL.Path == ramp.PathValidate && rejected &&
-				(wrong == nil && strings.Contains(answer.Body.String(), "RATE") || wrong != nil &&
-					wrong(s, r, m, body)) {
-				if wrong != nil || m.text("intent.from.0.id") != foreignToken &&
-					m.text("intent.to.0.id") != foreignToken {
-					kept.Store(m.text("uuid"), true)
-				}
+			text := answer.Body.String()
+			if r.URL.Path == ramp.PathValidate && strings.Contains(text, `"success":false`) &&
+				wrong(r, m, s.authentic(r, body), text) {
+				kept.Store(m.text("uuid"), true)
 			}
-			reply(w, answer.Code, answer.Body.String())
+			reply(w, answer.Code, text)
 		}).wrap(s, rate().wrap(s, next))
 	}}
 }

@@ -22,7 +22,7 @@ import (
 
 // signs is a server that signs in another way.
 func signs(sign func(s *studio, asked message, right string) string) mutant {
-	return answers(ramp.PathValidate, func(s *studio, _ *http.Request, asked message, _ *int, body string) string {
+	return answers(ramp.PathValidate, func(s *studio, _ *http.Request, asked message, body string) string {
 		var answer ramp.Response[ramp.Approval]
 		if json.Unmarshal([]byte(body), &answer) != nil || answer.Data == nil {
 			return body
@@ -45,7 +45,7 @@ func (s *studio) signature(d []byte) string {
 
 // echoes is a server that returns another user_sig.
 func echoes(change func(string) string) mutant {
-	return answers(ramp.PathValidate, func(_ *studio, _ *http.Request, asked message, _ *int, body string) string {
+	return answers(ramp.PathValidate, func(_ *studio, _ *http.Request, asked message, body string) string {
 		return strings.Replace(body, `"userSig":"`+asked.text("user_sig"),
 			`"userSig":"`+change(asked.text("user_sig")), 1)
 	})
@@ -156,16 +156,13 @@ func signatureMutants() map[string]mutant {
 			key, err := crypto.SigToPub(digest(m), sig)
 			return err != nil || crypto.PubkeyToAddress(*key) != common.HexToAddress(m.text("user_address"))
 		}),
-		"null-fields/validate": replaces(ramp.PathValidate, `"errorCode":null,`, ""),
-		"rejection-envelope/order": answers(ramp.PathValidate,
-			func(_ *studio, _ *http.Request, _ message, _ *int, body string) string {
-				return strings.Replace(body, `"data":null`, `"data":{"validatorSig":""}`, 1)
-			}),
-		"rejection-envelope/form": says(ramp.PathValidate, bad("digest"), 422, `{"detail":[]}`),
-		"content-type/approval":   plainText(ramp.PathValidate, 200),
-		"content-type/rejection":  plainText(ramp.PathValidate, 0),
+		"null-fields/validate":     replaces(ramp.PathValidate, `"errorCode":null,`, ""),
+		"rejection-envelope/order": replaces(ramp.PathValidate, `"data":null`, `"data":{"validatorSig":""}`),
+		"rejection-envelope/form":  says(ramp.PathValidate, bad("digest"), 422, `{"detail":[]}`),
+		"content-type/approval":    plainText(ramp.PathValidate, 200),
+		"content-type/rejection":   plainText(ramp.PathValidate, 0),
 		"rejection-no-token": answers(ramp.PathAssets,
-			func(_ *studio, r *http.Request, _ message, _ *int, body string) string {
+			func(_ *studio, r *http.Request, _ message, body string) string {
 				return strings.Replace(body, "INVALID_USER", "no: "+r.Header.Get(ramp.HeaderAuthorization), 1)
 			}),
 	} {
@@ -197,7 +194,7 @@ func TestTheFormOfAnApprovalIsForOneCase(t *testing.T) {
 	} {
 		j := newJudge(t,
 			newStudio(t,
-				answers(ramp.PathValidate, func(_ *studio, _ *http.Request, _ message, _ *int, body string) string {
+				answers(ramp.PathValidate, func(_ *studio, _ *http.Request, _ message, body string) string {
 					before, data, approved := strings.Cut(body, `"data":{`)
 					if !approved {
 						return body
@@ -230,7 +227,7 @@ func TestAnEarlierSignatureOfThePlayerIsForOneCase(t *testing.T) {
 	t.Parallel()
 	var first sync.Map // by session and intent
 	inVirtualTime(t,
-		answers(ramp.PathValidate, func(_ *studio, r *http.Request, asked message, _ *int, body string) string {
+		answers(ramp.PathValidate, func(_ *studio, r *http.Request, asked message, body string) string {
 			if !strings.Contains(body, "validatorSig") {
 				return body
 			}

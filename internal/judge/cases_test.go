@@ -128,14 +128,10 @@ func TestAGameOfAnotherKindIsJudgedToo(t *testing.T) {
 // policies are right servers, each of which does one thing in its own way. The interface
 // leaves open how a server does many things.
 func policies(t testing.TB) map[string]mutant {
-	answering := func(from, to int, when string) mutant {
-		return layer(func(_ *studio, w http.ResponseWriter, r *http.Request, _ []byte, next http.Handler) {
-			answer := answerOf(next, r)
-			if answer.Code == from && regexp.MustCompile(when).MatchString(answer.Body.String()) {
-				answer.Code = to
-			}
-			reply(w, answer.Code, answer.Body.String())
-		})
+	answering := func(from, to int, part string) mutant {
+		return otherStatus(func(_ *http.Request, _ message, status int, answer string) bool {
+			return status == from && strings.Contains(answer, part)
+		}, to)
 	}
 	status := func(from, to int) mutant { return answering(from, to, "false") }
 	// of a result, which the package answers with 500
@@ -153,13 +149,7 @@ func policies(t testing.TB) map[string]mutant {
 		lenient = both(lacks[id], lenient)
 	}
 	// A result at the validate address is lost if it gets another answer than 500.
-	lenient = both(layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
-		if r.URL.Path == ramp.PathValidate && s.authentic(r, body) && parse(body).at("receipt") != nil {
-			reply(w, http.StatusInternalServerError, `{"success":false,"errorCode":"A_RESULT","data":null}`)
-			return
-		}
-		next.ServeHTTP(w, r)
-	}), lenient)
+	lenient = both(says(ramp.PathValidate, given("receipt"), 500, no("A_RESULT")), lenient)
 	return map[string]mutant{
 		"what a SHOULD asks for":             lenient,
 		"HTTP 401 for an unauthentic result": unauthentic(401),
@@ -175,16 +165,13 @@ func policies(t testing.TB) map[string]mutant {
 		}),
 		"HTTP 500 to many a first delivery": busyResults(),
 		"no asset twice": rejects(func(m message) bool {
-			return m.at("intent.from.1") != nil ||
-				m.at("intent.to.1") != nil
+			return m.at("intent.from.1") != nil || m.at("intent.to.1") != nil
 		}),
 		"user_sig of 65 bytes only": rejects(func(m message) bool {
-			return m["user_sig"] != nil &&
-				len(m.text("user_sig")) != 132
+			return m["user_sig"] != nil && len(m.text("user_sig")) != 132
 		}),
 		"digests in lower case only": rejects(func(m message) bool {
-			return strings.ToLower(m.text(
-				"digest")) != m.text("digest")
+			return strings.ToLower(m.text("digest")) != m.text("digest")
 		}),
 		"user_sig checked against the digest": signatureMutants()["user-sig-other-hash"],
 		"v of 0 or 1":                         signatureMutants()["sign-v"],
@@ -241,11 +228,8 @@ func policies(t testing.TB) map[string]mutant {
 		"no more than one at a time":    busy(),
 		"limited every other moment":    limited("0"),
 		"rejected orders stay rejected": {bug: "remembers rejected orders"},
-		"more in the envelope": answers(ramp.PathAssets,
-			func(_ *studio, _ *http.Request, _ message, _ *int, body string) string {
-				return strings.Replace(body, "{", `{"message":"OK",`, 1)
-			}),
-		"balances with a point": replaces(ramp.PathAssets, `"1000000"`, `"1000000.00"`),
+		"more in the envelope":          replaces(ramp.PathAssets, "{", `{"message":"OK",`),
+		"balances with a point":         replaces(ramp.PathAssets, `"1000000"`, `"1000000.00"`),
 		"bad JSON in plain text": layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte,
 			next http.Handler) {
 			if r.Method == http.MethodPost && s.authentic(r, body) && parse(body) == nil {
@@ -459,6 +443,10 @@ func ownDigests() mutant {
 
 const foreignToken = "0x000000000000000000000000000000000000dead"
 
+func ofForeignToken(m message) bool {
+	return m.text("intent.from.0.id") == foreignToken || m.text("intent.to.0.id") == foreignToken
+}
+
 // rate is a server that mints and burns at 2 of an asset for a token.
 func rate() mutant { return rates(2, 2) }
 
@@ -478,7 +466,7 @@ func rates(mint, burn int64) mutant {
 	}
 	return says(ramp.PathValidate, func(m message) bool {
 		assets, tokens, each := sum(m, "from"), sum(m, "to"), mint
-		if m.text("intent.from.0.id") == foreignToken || m.text("intent.to.0.id") == foreignToken {
+		if ofForeignToken(m) {
 			return true
 		}
 		if m.text("intent.type") == "disassemble" {

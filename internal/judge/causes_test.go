@@ -276,7 +276,7 @@ func both(outer, inner mutant) mutant {
 func TestAnAssetThatMovesByItselfIsLeftOut(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
-	m := answers(ramp.PathAssets, func(_ *studio, _ *http.Request, _ message, _ *int, body string) string {
+	m := answers(ramp.PathAssets, func(_ *studio, _ *http.Request, _ message, body string) string {
 		energy := time.Since(began).Milliseconds() / 20 % 30 // too little for an order
 		return strings.Replace(body, `"assets":[`,
 			`"assets":[{"id":"energy","balance":"`+ramp.NewAmount(energy).String()+`"},`, 1)
@@ -366,7 +366,7 @@ func TestTheCaseThatStopsTheServerIsFound(t *testing.T) {
 func TestAnAssetOfTheOrdersThatMovesEndsTheJudgement(t *testing.T) {
 	t.Parallel()
 	gold := regexp.MustCompile(`("id":"item_gold",[^}]*"balance":")[0-9]+`)
-	inVirtualTime(t, answers(ramp.PathAssets, func(_ *studio, _ *http.Request, _ message, _ *int, body string) string {
+	inVirtualTime(t, answers(ramp.PathAssets, func(_ *studio, _ *http.Request, _ message, body string) string {
 		return gold.ReplaceAllString(body, "${1}"+strconv.FormatInt(time.Now().UnixMilli()/20, 10))
 	}), func(t *testing.T, s *studio) {
 		s.target.Asset = "item_gold"

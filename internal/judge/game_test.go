@@ -367,10 +367,6 @@ func (g *game) Result(_ context.Context, s ramp.Session, r *ramp.Result) error {
 	g.hashes[r.TxHash] = r.UUID
 	known.seen++
 	g.last = &r.UUID
-	if g.is("adds a third asset") {
-		p := g.players[known.owner]
-		p.balances["item_third"], _ = p.balances["item_third"].Add(ramp.NewAmount(1000))
-	}
 	effect := settled(intent, r.Succeeded())
 	switch {
 	case g.is("takes at the result") && d == ramp.Mint:
@@ -672,16 +668,14 @@ func (s *studio) restart(context.Context) error {
 	for _, later := range s.game.queue {
 		later.Stop()
 	}
+	s.game.mu.Lock()
 	if s.game.is("forgets orders") {
-		s.game.mu.Lock()
-		defer s.game.mu.Unlock()
 		clear(s.game.orders)
 	}
 	if s.game.is("forgets transactions") {
-		s.game.mu.Lock()
-		defer s.game.mu.Unlock()
 		clear(s.game.hashes)
 	}
+	s.game.mu.Unlock()
 	s.server.CloseClientConnections()
 	return nil
 }

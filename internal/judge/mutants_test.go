@@ -287,20 +287,37 @@ func edits(path string, edit func(message, any) any) mutant {
 }
 
 // answers is a server that spoils its answers.
-func answers(path string,
-	spoil func(s *studio, r *http.Request, asked message, status *int, body string) string) mutant {
+func answers(path string, spoil func(s *studio, r *http.Request, asked message, body string) string) mutant {
 	return layer(func(s *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
 		answer := answerOf(next, r)
-		status, text := answer.Code, answer.Body.String()
+		text := answer.Body.String()
 		if r.URL.Path == path {
-			text = spoil(s, r, parse(body), &status, text)
+			text = spoil(s, r, parse(body), text)
 		}
-		reply(w, status, text)
+		reply(w, answer.Code, text)
 	})
 }
 
+// otherStatus is middleware that gives some answers another status than the game did.
+func otherStatus(when func(r *http.Request, asked message, status int, answer string) bool, to int) mutant {
+	return layer(func(_ *studio, w http.ResponseWriter, r *http.Request, body []byte, next http.Handler) {
+		answer := answerOf(next, r)
+		if when(r, parse(body), answer.Code, answer.Body.String()) {
+			answer.Code = to
+		}
+		reply(w, answer.Code, answer.Body.String())
+	})
+}
+
+// statusAt is middleware that makes another status of one of an endpoint.
+func statusAt(path string, from, to int) mutant {
+	return otherStatus(func(r *http.Request, _ message, status int, _ string) bool {
+		return r.URL.Path == path && status == from
+	}, to)
+}
+
 func replaces(path, old, new string) mutant {
-	return answers(path, func(_ *studio, _ *http.Request, _ message, _ *int, body string) string {
+	return answers(path, func(_ *studio, _ *http.Request, _ message, body string) string {
 		return strings.Replace(body, old, new, 1)
 	})
 }
