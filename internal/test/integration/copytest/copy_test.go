@@ -11,6 +11,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 const (
@@ -43,7 +46,7 @@ func TestCopiesOfTheExamplesWork(t *testing.T) {
 					run(t, dir, env, "go", "mod", "edit", "-dropreplace", needs)
 				}
 			} else {
-				check(t, os.CopyFS(dir, os.DirFS(filepath.Join(root, "examples", example))))
+				require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join(root, "examples", example))))
 				run(t, dir, env, "go", "mod", "init", "example.com/game")
 				run(t, dir, env, "go", "get", path+"@"+version)
 			}
@@ -61,9 +64,7 @@ func TestCommandsOfTheReleaseWork(t *testing.T) {
 	env := publish(t)
 	bin := t.TempDir()
 	run(t, bin, append(env, "GOBIN="+bin), "go", "install", path+"/cmd/ramp@latest")
-	if out := run(t, bin, env, filepath.Join(bin, "ramp"), "version"); !strings.Contains(out, version) {
-		t.Errorf("ramp version printed %q, not %s", out, version)
-	}
+	require.Contains(t, run(t, bin, env, filepath.Join(bin, "ramp"), "version"), version)
 }
 
 // examples returns the folders of examples that are a program, a package or a module.
@@ -71,29 +72,21 @@ func examples(t *testing.T) (found []string) {
 	t.Helper()
 	modules := modules(t)
 	for _, pattern := range []string{"*", "keys/*", "stores/*"} {
-		folders, err := filepath.Glob(filepath.Join(root, "examples", pattern))
-		check(t, err)
-		for _, folder := range folders {
-			name, err := filepath.Rel(filepath.Join(root, "examples"), folder)
-			check(t, err)
-			name = filepath.ToSlash(name)
+		for _, folder := range must.Get(filepath.Glob(filepath.Join(root, "examples", pattern)))(t) {
+			name := filepath.ToSlash(must.Get(filepath.Rel(filepath.Join(root, "examples"), folder))(t))
 			if sources(t, folder) || slices.Contains(modules, "examples/"+name) {
 				found = append(found, name)
 			}
 		}
 	}
-	if len(found) < 8 {
-		t.Fatalf("there are only the examples %v", found)
-	}
+	require.GreaterOrEqual(t, len(found), 8, found)
 	return found
 }
 
 // sources reports whether a folder has files of Go.
 func sources(t *testing.T, folder string) bool {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
-	check(t, err)
-	return len(files) > 0
+	return len(must.Get(filepath.Glob(filepath.Join(folder, "*.go")))(t)) > 0
 }
 
 // modules returns the folders of the examples that are modules, as examples/keys.
@@ -115,11 +108,9 @@ func publish(t *testing.T) []string {
 	for _, dir := range append(modules(t), ".") {
 		module := strings.TrimSuffix(path+"/"+dir, "/.")
 		versions := filepath.Join(proxy, filepath.FromSlash(module), "@v")
-		check(t, os.MkdirAll(versions, 0o755))
+		require.NoError(t, os.MkdirAll(versions, 0o755))
 		mod := filepath.Join(versions, version+".mod")
-		text, err := os.ReadFile(filepath.Join(root, dir, "go.mod"))
-		check(t, err)
-		check(t, os.WriteFile(mod, text, 0o644))
+		require.NoError(t, os.WriteFile(mod, must.Get(os.ReadFile(filepath.Join(root, dir, "go.mod")))(t), 0o644))
 		for _, needs := range needed(t, mod) { // as .ci/release does
 			run(t, ".", os.Environ(), "go", "mod", "edit", "-require", needs+"@"+version, mod)
 		}
@@ -127,7 +118,7 @@ func publish(t *testing.T) []string {
 			"list":            version + "\n",
 			version + ".info": fmt.Sprintf(`{"Version":%q,"Time":%q}`, version, time.Now().UTC().Format(time.RFC3339)),
 		} {
-			check(t, os.WriteFile(filepath.Join(versions, name), []byte(text), 0o644))
+			require.NoError(t, os.WriteFile(filepath.Join(versions, name), []byte(text), 0o644))
 		}
 		pack(t, filepath.Join(versions, version), dir, module)
 		t.Cleanup(func() { forget(t, module) })
@@ -141,8 +132,7 @@ func publish(t *testing.T) []string {
 // needed returns the modules of this repository that a module requires.
 func needed(t *testing.T, mod string) (modules []string) {
 	t.Helper()
-	text, err := os.ReadFile(mod)
-	check(t, err)
+	text := must.Get(os.ReadFile(mod))(t)
 	for _, m := range regexp.MustCompile(`(?m)(`+regexp.QuoteMeta(path)+`\S*) v\d`).FindAllSubmatch(text, -1) {
 		modules = append(modules, string(m[1]))
 	}
@@ -154,11 +144,10 @@ func forget(t *testing.T, module string) {
 	t.Helper()
 	cache := strings.TrimSpace(run(t, ".", os.Environ(), "go", "env", "GOMODCACHE"))
 	module = filepath.FromSlash(module)
-	check(t, os.RemoveAll(filepath.Join(cache, module+"@"+version)))
-	kept, err := filepath.Glob(filepath.Join(cache, "cache", "download", module, "@v", version+".*"))
-	check(t, err)
-	for _, file := range kept {
-		check(t, os.Remove(file))
+	require.NoError(t, os.RemoveAll(filepath.Join(cache, module+"@"+version)))
+	for _, file := range must.Get(filepath.Glob(filepath.Join(cache, "cache", "download", module, "@v",
+		version+".*")))(t) {
+		require.NoError(t, os.Remove(file))
 	}
 }
 
@@ -166,13 +155,11 @@ func forget(t *testing.T, module string) {
 // Its go.mod is name.mod.
 func pack(t *testing.T, name, dir, module string) {
 	t.Helper()
-	file, err := os.Create(name + ".zip")
-	check(t, err)
+	file := must.Get(os.Create(name + ".zip"))(t)
 	defer file.Close()
 	archive := zip.NewWriter(file)
 	for _, f := range list(t, dir) {
-		inside, err := filepath.Rel(dir, f)
-		check(t, err)
+		inside := must.Get(filepath.Rel(dir, f))(t)
 		if nested(dir, inside) {
 			continue
 		}
@@ -180,14 +167,10 @@ func pack(t *testing.T, name, dir, module string) {
 		if inside == "go.mod" {
 			from = name + ".mod"
 		}
-		text, err := os.ReadFile(from)
-		check(t, err)
-		w, err := archive.Create(module + "@" + version + "/" + filepath.ToSlash(inside))
-		check(t, err)
-		_, err = w.Write(text)
-		check(t, err)
+		w := must.Get(archive.Create(module + "@" + version + "/" + filepath.ToSlash(inside)))(t)
+		must.Get(w.Write(must.Get(os.ReadFile(from))(t)))(t)
 	}
-	check(t, archive.Close())
+	require.NoError(t, archive.Close())
 }
 
 // list returns the files of the repository below dir, also those that are not yet committed.
@@ -216,15 +199,6 @@ func run(t *testing.T, dir string, env []string, name string, args ...string) st
 	command := exec.Command(name, args...)
 	command.Dir, command.Env = dir, env
 	out, err := command.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
-	}
+	require.NoError(t, err, "%s\n%s", command, out)
 	return string(out)
-}
-
-func check(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/token-ramp/ramp-go/internal/test/must"
 )
 
 // The first server of the README becomes a new module beside a clone, with the commands of the
@@ -33,13 +34,11 @@ func TestTheFirstServerOfTheREADME(t *testing.T) {
 		}
 	}
 	require.Len(t, lines, 5)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	address := listener.Addr().String()
 	require.NoError(t, listener.Close())
 	folder := t.TempDir()
-	clone, err := filepath.Abs(root)
-	require.NoError(t, err)
+	clone := must.Get(filepath.Abs(root))(t)
 	written := strings.NewReplacer("127.0.0.1:8080", address, "../ramp-go", clone,
 		"go run ./cmd/ramp ", "./ramp ")
 	program := written.Replace(read(t, "examples/first/main.go"))

@@ -24,7 +24,6 @@ type command struct {
 	more    string   // added at the end, such as a free port
 	until   string   // a regular expression for a line of its output; a server is then interrupted
 	skip    string   // why it is not run
-	short   string   // added at the end with -short
 	long    bool     // it compiles what no other test of make test needs, so -short skips it
 }
 
@@ -138,9 +137,6 @@ func run(t *testing.T, line string, c command) string {
 		t.Skip("it takes longer than -short allows")
 	}
 	line = strings.NewReplacer(c.replace...).Replace(line) + " " + c.more
-	if testing.Short() {
-		line += " " + c.short
-	}
 	line = strings.NewReplacer("DATABASE", filepath.Join(t.TempDir(), "game.db")).Replace(line)
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	t.Cleanup(cancel)
