@@ -4,6 +4,8 @@ import (
 	"fmt"
 	mathrand "math/rand/v2"
 	"net"
+	"os"
+	"os/exec"
 	"testing"
 )
 
@@ -43,6 +45,28 @@ func TestAnAddressIsTakenOnce(t *testing.T) {
 	listener, err := net.Listen("tcp", address)
 	check(t, err)
 	check(t, listener.Close())
+}
+
+// launch starts a program, and waits until it listens on an address. stop interrupts it, and the end of the test
+// does.
+func launch(t *testing.T, command *exec.Cmd, address string) (log *logBuffer, stop func()) {
+	t.Helper()
+	log = new(logBuffer)
+	command.Stdout, command.Stderr = log, log
+	check(t, command.Start())
+	ended := make(chan struct{})
+	go func() { _ = command.Wait(); close(ended) }()
+	stop = func() { _ = command.Process.Signal(os.Interrupt); <-ended }
+	t.Cleanup(stop)
+	await(t, func() bool {
+		select {
+		case <-ended:
+			t.Fatalf("%s has ended:\n%s", command, log)
+		default:
+		}
+		return listens(address)
+	}, func() string { return fmt.Sprintf("%s does not listen on %s", command, address) })
+	return log, stop
 }
 
 func listens(address string) bool {

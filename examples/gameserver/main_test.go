@@ -500,6 +500,13 @@ func (p *process) start() {
 	p.url = words[2]
 }
 
+// stop lets the server end what it does.
+func (p *process) stop() {
+	p.t.Helper()
+	check(p.t, p.command.Process.Signal(os.Interrupt))
+	check(p.t, p.command.Wait())
+}
+
 // kill sends SIGKILL.
 func (p *process) kill() {
 	_ = p.command.Process.Kill()

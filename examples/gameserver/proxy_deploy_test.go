@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -73,8 +72,7 @@ func TestADeployUnderLoadLosesNoValidate(t *testing.T) {
 			deployments := 0
 			for ; deployments < 4 || !enough(); deployments++ {
 				for _, p := range servers {
-					check(t, p.command.Process.Signal(os.Interrupt))
-					check(t, p.command.Wait())
+					p.stop()
 					p.start()
 					await(t, func() bool { return strings.Contains(p.log.String(), "unverified") },
 						func() string { return "the proxy sends a new server no call" })

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"net"
@@ -129,24 +128,10 @@ func serveAs(t *testing.T, address string) {
 	t.Cleanup(func() { _ = server.Close() })
 }
 
-func startShipped(t *testing.T, command []string) (log *bytes.Buffer, stop func()) {
-	log = new(bytes.Buffer)
+func startShipped(t *testing.T, command []string) (log *logBuffer, stop func()) {
 	proxy := exec.Command(must(lookUp(command[0]))(t), command[1:]...)
-	proxy.Dir, proxy.Stdout, proxy.Stderr = "/", log, log // the folder of the test may be below what is mounted
-	check(t, proxy.Start())
-	ended := make(chan struct{})
-	go func() { _ = proxy.Wait(); close(ended) }()
-	await(t, func() bool {
-		select {
-		case <-ended:
-			t.Fatalf("it has ended:\n%s", log)
-		default:
-		}
-		return listens("127.0.0.1:8443")
-	}, func() string { return "it does not listen" })
-	stop = func() { _ = proxy.Process.Signal(os.Interrupt); <-ended }
-	t.Cleanup(stop)
-	return log, stop
+	proxy.Dir = "/" // the folder of the test may be below what is mounted
+	return launch(t, proxy, "127.0.0.1:8443")
 }
 
 // answerOf sends a result, and returns the status and which server has answered.

@@ -109,16 +109,9 @@ func startHastyProxy(t *testing.T, name, config, first, second, wait string) (st
 	config = strings.ReplaceAll(config, strings.TrimSuffix(p.certificate, "crt")+"key", certificate)
 	file := filepath.Join(dir, "proxy.conf")
 	check(t, os.WriteFile(file, []byte(config), 0o644))
-	binary := must(lookUp(p.binary))(t)
-	var log bytes.Buffer
-	command := exec.Command(binary, p.args(file)...)
-	command.Stdout, command.Stderr = &log, &log
-	check(t, command.Start())
-	ended := make(chan struct{})
-	go func() { _ = command.Wait(); close(ended) }()
+	log, stop := launch(t, exec.Command(must(lookUp(p.binary))(t), p.args(file)...), address)
 	t.Cleanup(func() {
-		_ = command.Process.Signal(os.Interrupt)
-		<-ended
+		stop()
 		if t.Failed() {
 			var lines []string // those of other answers only
 			for line := range strings.Lines(log.String()) {
@@ -130,14 +123,6 @@ func startHastyProxy(t *testing.T, name, config, first, second, wait string) (st
 			t.Logf("%s: the last %d of %d lines:\n%s", name, len(last), len(lines), strings.Join(last, ""))
 		}
 	})
-	await(t, func() bool {
-		select {
-		case <-ended:
-			t.Fatalf("%s has ended:\n%s", name, &log)
-		default:
-		}
-		return listens(address)
-	}, func() string { return fmt.Sprintf("%s does not listen on %s", name, address) })
 	return "https://" + address, client
 }
 
@@ -152,13 +137,11 @@ func TestAProxyCountsWhatItAnswersItself(t *testing.T) {
 		if name == "nginx" {
 			says(t, string(must(os.ReadFile("deploy/nginx.mtail"))(t)), "--logs "+nginxLog)
 			_, port, _ := net.SplitHostPort(metrics)
-			mtail := exec.Command("mtail", "--progs", "deploy/nginx.mtail", "--logs", log, "--address", "127.0.0.1",
-				"--port", port)
-			if err := mtail.Start(); err != nil {
+			if _, err := exec.LookPath("mtail"); err != nil {
 				t.Skip("*** NOT TESTED: mtail is not installed ***")
 			}
-			t.Cleanup(func() { _ = mtail.Process.Kill(); _ = mtail.Wait() })
-			await(t, func() bool { return listens(metrics) }, func() string { return "mtail does not listen" })
+			launch(t, exec.Command("mtail", "--progs", "deploy/nginx.mtail", "--logs", log, "--address", "127.0.0.1",
+				"--port", port), metrics)
 		}
 		server.mode.Store("500")
 		for n := range 3 { // the server answers one of them
@@ -491,15 +474,10 @@ func TestARollingDeployLosesNoResult(t *testing.T) {
 			return must(service.Mint(t.Context(), initialize(t, api, item(t, "item_gold", "100")), s,
 				ramp.NewAmount(1), ramptest.TransactionFails()))(t)
 		}
-		stop := func(p *process) {
-			t.Helper()
-			check(t, p.command.Process.Signal(os.Interrupt))
-			check(t, p.command.Wait())
-		}
 
 		for _, p := range []*process{one, two} { // one at a time, so that no result is late
 			mint()
-			stop(p)
+			p.stop()
 			sent := service.Advance(time.Minute)
 			if len(sent) != 1 || sent[0].Status != 200 {
 				t.Errorf("while one server is replaced: %+v", sent)
@@ -508,8 +486,8 @@ func TestARollingDeployLosesNoResult(t *testing.T) {
 			awaitServers(t, client, url)
 		}
 		order := mint()
-		stop(one)
-		stop(two)
+		one.stop()
+		two.stop()
 		sent := service.Advance(time.Minute)
 		if len(sent) != 1 || sent[0].Status != 500 && sent[0].Status != 0 || sent[0].Next.IsZero() {
 			t.Errorf("while both servers are down: %+v", sent)

@@ -37,7 +37,7 @@ type underLoad struct {
 	service        *ramptest.Service
 	proxy, watch   string // URLs of HAProxy and Prometheus
 	client         *http.Client
-	haproxy        *exec.Cmd
+	stopHAProxy    func()
 	files          string // a directory
 	nodeDown       atomic.Bool
 	wrong          atomic.Pointer[wrong]
@@ -133,8 +133,7 @@ func TestIncidentsUnderLoad(t *testing.T) {
 	}
 	u.quiet("a deployment")
 	for n, p := range u.servers {
-		check(t, p.command.Process.Signal(os.Interrupt))
-		check(t, p.command.Wait())
+		p.stop()
 		p.start()
 		up := fmt.Sprintf(`haproxy_server_status{proxy="game",server="game-%d",state="UP"}`, n+1)
 		await(t, func() bool { return scrape(t, "http://"+u.metrics[2]+"/metrics")[up] == "1" },
@@ -167,7 +166,6 @@ func startNight(t *testing.T) *underLoad {
 		"bind :8443", "bind "+strings.TrimPrefix(u.proxy, "https://"))
 	check(t, os.WriteFile(filepath.Join(u.files, "haproxy.cfg"), []byte(config), 0o600))
 	u.startHAProxy(90 * 24 * time.Hour)
-	t.Cleanup(func() { _ = u.haproxy.Process.Kill(); _ = u.haproxy.Wait() })
 
 	u.service, _ = serviceWith(t, hmacKey, validatorKey, ramptest.Config{PerOrder: true, Game: u.proxy,
 		Client: u.client, Networks: map[ramp.Network]uint64{ramp.Testnet: 1112},
@@ -206,17 +204,14 @@ func startNight(t *testing.T) *underLoad {
 func (u *underLoad) startHAProxy(life time.Duration) {
 	u.Helper()
 	certificate, _ := certify(u.T, u.files, life)
-	if u.haproxy != nil {
-		_ = u.haproxy.Process.Kill()
-		_ = u.haproxy.Wait()
+	if u.stopHAProxy != nil {
+		u.stopHAProxy()
 	}
 	authorities := must(os.OpenFile(filepath.Join(u.files, "ca.pem"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600))(u.T)
 	_ = must(authorities.Write(must(os.ReadFile(certificate))(u.T)))(u.T)
 	check(u.T, authorities.Close())
-	u.haproxy = exec.Command(must(lookUp("haproxy"))(u.T), "-f", filepath.Join(u.files, "haproxy.cfg"), "-db")
-	check(u.T, u.haproxy.Start())
-	await(u.T, func() bool { return listens(strings.TrimPrefix(u.proxy, "https://")) },
-		func() string { return "HAProxy does not listen" })
+	haproxy := exec.Command(must(lookUp("haproxy"))(u.T), "-f", filepath.Join(u.files, "haproxy.cfg"), "-db")
+	_, u.stopHAProxy = launch(u.T, haproxy, strings.TrimPrefix(u.proxy, "https://"))
 }
 
 // startPrometheus starts it with the shipped files, in which a minute is a second, and blackbox_exporter.
@@ -245,20 +240,10 @@ func (u *underLoad) startPrometheus() {
 	config := replaceAll(u.T, string(must(os.ReadFile("deploy/prometheus.yml"))(u.T)), "30s", "500ms",
 		"game-1:9090", u.metrics[0], "game-2:9090", u.metrics[1], "haproxy:8405", u.metrics[2], "nginx:3903", unused,
 		"blackbox:9115", probe, "https://game.example.com", u.proxy)
-	for _, command := range []*exec.Cmd{
-		exec.Command("prometheus-blackbox-exporter", "--config.file="+blackbox, "--web.listen-address="+probe,
-			"--timeout-offset=0.1"), // of the half second between two scrapes
-		exec.Command("prometheus", "--config.file="+write("prometheus.yml", config), "--web.listen-address="+web,
-			"--storage.tsdb.path="+filepath.Join(u.files, "samples")),
-	} {
-		var log bytes.Buffer
-		command.Stdout, command.Stderr = &log, &log
-		check(u.T, command.Start())
-		u.Cleanup(func() { _ = command.Process.Kill(); _ = command.Wait() })
-	}
-	for _, address := range []string{probe, web} {
-		await(u.T, func() bool { return listens(address) }, func() string { return "nothing listens on " + address })
-	}
+	launch(u.T, exec.Command("prometheus-blackbox-exporter", "--config.file="+blackbox,
+		"--web.listen-address="+probe, "--timeout-offset=0.1"), probe) // of the half second between two scrapes
+	launch(u.T, exec.Command("prometheus", "--config.file="+write("prometheus.yml", config),
+		"--web.listen-address="+web, "--storage.tsdb.path="+filepath.Join(u.files, "samples")), web)
 }
 
 // startTrade lets 80 players trade, four at a time.
