@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
@@ -43,21 +42,13 @@ func (l *lister) Assets(ctx context.Context, s ramp.Session) (*ramp.Player, erro
 // alarm plays with a game in a test that asserts nothing.
 func alarm(t *testing.T, l *lister, options ...func(*ramptest.Config)) *played {
 	t.Helper()
-	p := &played{vault: l.vault, test: &judged{TB: t}}
-	settle := func(c *ramptest.Config) { c.Settle = 60 * time.Millisecond }
-	p.counter = newCounterOf(p.test, l, append([]func(*ramptest.Config){settle}, options...)...)
-	return p
-}
-
-func (p *played) started(t *testing.T) uuid.UUID {
-	t.Helper()
-	return must.Get(p.client.Initialize(t.Context(), request()))(t).UUID
+	return playAs(t, l, l.vault, options...)
 }
 
 // fails mints 100 gold in a transaction that will fail.
 func (p *played) fails(t *testing.T) {
 	t.Helper()
-	_, err := p.service.Mint(t.Context(), p.started(t), session1, ramp.NewAmount(10), ramptest.TransactionFails())
+	_, err := p.service.Mint(t.Context(), p.initialize(t), session1, ramp.NewAmount(10), ramptest.TransactionFails())
 	require.NoError(t, err)
 }
 
@@ -79,7 +70,7 @@ func TestAFreshTokenAfterAnExpiredOneIsJudged(t *testing.T) {
 				l.result = func(*vault, ramp.Session, *ramp.Result) error { return nil }
 			}
 			p := alarm(t, l)
-			id := p.started(t)
+			id := p.initialize(t)
 			_, err := p.service.Mint(t.Context(), id, expired, ramp.NewAmount(10))
 			require.ErrorContains(t, err, "SESSION_EXPIRED")
 			_, err = p.service.Mint(t.Context(), id, session1, ramp.NewAmount(10), ramptest.TransactionFails())
@@ -109,7 +100,7 @@ func TestAHintNamesAProofOnlyWhereThereIsOne(t *testing.T) {
 // Whose token is wrong has not used a UUID twice.
 func TestAHintAboutAnEarlierOrderIsAboutThatOrder(t *testing.T) {
 	p := alarm(t, &lister{vault: newVault(), admits: rejectsExpired})
-	id := p.started(t)
+	id := p.initialize(t)
 	_, err := p.service.Mint(t.Context(), id, session1, ramp.NewAmount(10))
 	require.NoError(t, err)
 	_, err = p.service.Mint(t.Context(), id, ramp.Session{ID: "session-2", Token: expired.Token}, ramp.NewAmount(10))
@@ -151,7 +142,7 @@ func TestSessionsThatShareAssetsAreNamed(t *testing.T) {
 				}
 				return v.accept(s, r)
 			}
-			first, last := p.started(t), p.started(t)
+			first, last := p.initialize(t), p.initialize(t)
 			var both sync.WaitGroup
 			both.Go(func() { _, _ = p.service.Mint(t.Context(), first, session1, ramp.NewAmount(10)) })
 			both.Go(func() {
@@ -182,7 +173,7 @@ func TestAPurseOfTwoDevicesIsNamed(t *testing.T) {
 		_, err := p.service.Assets(t.Context(), s)
 		require.NoError(t, err)
 	}
-	first, second := p.started(t), p.started(t)
+	first, second := p.initialize(t), p.initialize(t)
 	v.result = func(v *vault, s ramp.Session, r *ramp.Result) error {
 		v.result = (*vault).finish
 		v.mu.Unlock()
@@ -268,7 +259,7 @@ func TestAnotherEmulatorIsNamed(t *testing.T) {
 			second.service = ramptest.Start(second.test, first.config)
 			second.client = clientOf(t, second.service, second.key)
 			mint := func(p *played) {
-				_, err := p.service.Mint(t.Context(), p.started(t), session1, ramp.NewAmount(10))
+				_, err := p.service.Mint(t.Context(), p.initialize(t), session1, ramp.NewAmount(10))
 				require.NoError(t, err)
 			}
 			if test.overlaps {
@@ -279,7 +270,7 @@ func TestAnotherEmulatorIsNamed(t *testing.T) {
 					v.mu.Lock()
 					return v.accept(s, r)
 				}
-				_, err := first.service.Mint(t.Context(), first.started(t), session1, ramp.NewAmount(10))
+				_, err := first.service.Mint(t.Context(), first.initialize(t), session1, ramp.NewAmount(10))
 				assert.Error(t, err)
 			} else {
 				mint(first)
@@ -420,7 +411,7 @@ func TestAGrantToAPlayerWhoCannotTakeIt(t *testing.T) {
 					}
 				}
 			})
-			_, err := p.service.Burn(t.Context(), p.started(t), session1, ramp.NewAmount(10))
+			_, err := p.service.Burn(t.Context(), p.initialize(t), session1, ramp.NewAmount(10))
 			require.NoError(t, err)
 			set := func(change func(w *world)) {
 				w.mu.Lock()

@@ -23,6 +23,7 @@ import (
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/test/must"
+	"github.com/token-ramp/ramp-go/internal/test/ownledger"
 	"github.com/token-ramp/ramp-go/ramptest"
 )
 
@@ -56,6 +57,12 @@ func newVault() *vault {
 			"session-2": {"item_gold": 1000, "item_gem": 1000},
 			"beggar":    {},
 		}}
+}
+
+func approvesEverything() *vault {
+	v := newVault()
+	v.validate = func(*vault, ramp.Session, *ramp.ValidateRequest) error { return nil }
+	return v
 }
 
 func (v *vault) Authenticate(context.Context, ramp.Session) error { return nil }
@@ -216,9 +223,15 @@ type played struct {
 
 func play(t *testing.T, v *vault, options ...func(*ramptest.Config)) *played {
 	t.Helper()
+	return playAs(t, v, v, options...)
+}
+
+// playAs plays with a game that has a vault.
+func playAs(t *testing.T, game ownledger.Game, v *vault, options ...func(*ramptest.Config)) *played {
+	t.Helper()
 	p := &played{vault: v, test: &judged{TB: t}}
 	settle := func(c *ramptest.Config) { c.Settle = 60 * time.Millisecond }
-	p.counter = newCounterOf(p.test, v, append([]func(*ramptest.Config){settle}, options...)...)
+	p.counter = newCounterOf(p.test, game, append([]func(*ramptest.Config){settle}, options...)...)
 	return p
 }
 
@@ -226,12 +239,18 @@ func play(t *testing.T, v *vault, options ...func(*ramptest.Config)) *played {
 func (p *played) order(t *testing.T, session string, burn bool, faults ...ramptest.Fault) (*ramptest.PlacedOrder,
 	error) {
 	t.Helper()
-	r := request()
-	r.Intent.Materials = append(r.Intent.Materials,
+	items := append(request().Intent.Materials,
 		ramp.Item{ID: "item_gem", Amount: ramp.NewAmount(1), IconURL: "https://example.com/gem.png"})
-	r.Intent.Outputs = r.Intent.Materials
-	started, err := p.client.Initialize(t.Context(), r)
-	require.NoError(t, err)
+	return p.orderOf(t, session, burn, items, faults...)
+}
+
+// orderOf mints or burns 10 tokens for some items.
+func (p *played) orderOf(t *testing.T, session string, burn bool, items []ramp.Item, faults ...ramptest.Fault,
+) (*ramptest.PlacedOrder, error) {
+	t.Helper()
+	r := request()
+	r.Intent.Materials, r.Intent.Outputs = items, items
+	started := must.Get(p.client.Initialize(t.Context(), r))(t)
 	place := p.service.Mint
 	if burn {
 		place = p.service.Burn

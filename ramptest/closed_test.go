@@ -23,19 +23,9 @@ func (p *played) goldOrder(
 	t *testing.T, session string, burn bool, gold int64, faults ...ramptest.Fault,
 ) *ramptest.PlacedOrder {
 	t.Helper()
-	r := request()
-	r.Intent.Materials[0].Amount = ramp.NewAmount(gold)
-	r.Intent.Outputs = r.Intent.Materials
-	started, err := p.client.Initialize(t.Context(), r)
-	require.NoError(t, err)
-	place := p.service.Mint
-	if burn {
-		place = p.service.Burn
-	}
-	s := ramp.Session{ID: session, Token: ramp.NewAccessToken("token-1")}
-	o, err := place(t.Context(), started.UUID, s, ramp.NewAmount(10), faults...)
-	require.NoError(t, err)
-	return o
+	items := request().Intent.Materials
+	items[0].Amount = ramp.NewAmount(gold)
+	return must.Get(p.orderOf(t, session, burn, items, faults...))(t)
 }
 
 // The most expensive mistakes of real games move assets between calls, where a player also earns

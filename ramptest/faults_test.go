@@ -140,7 +140,7 @@ func TestABadGameIsFound(t *testing.T) {
 
 	for _, fault := range []ramptest.Fault{ramptest.ValidateOtherDigest(), ramptest.ValidateOtherAmount()} {
 		t.Run(fault.String(), func(t *testing.T) {
-			c := newCounterOf(t, &game{}, auditOff) // which approves everything
+			c := newCounterOf(t, approvesEverything(), auditOff)
 			_, err := c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(1), fault)
 			assert.ErrorIs(t, err, ramptest.ErrTwoOrders)
 		})
@@ -252,7 +252,7 @@ func TestTwoRequestsUnderOneUUIDAreTwoOrders(t *testing.T) {
 			{"another direction", burns, session1, 1},
 		} {
 			t.Run(again.name, func(t *testing.T) {
-				c := newCounterOf(t, &game{}, auditOff, config)
+				c := newCounterOf(t, approvesEverything(), auditOff, config)
 				id := c.initialize(t)
 				must.Get(c.service.Mint(t.Context(), id, c.session, ramp.NewAmount(1)))(t)
 				_, err := again.by(c.service)(t.Context(), id, again.player, ramp.NewAmount(again.tokens))

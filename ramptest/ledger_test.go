@@ -25,8 +25,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	ramp "github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/internal/test/must"
-	"github.com/token-ramp/ramp-go/internal/test/ownledger"
 	"github.com/token-ramp/ramp-go/internal/test/racedetector"
 	"github.com/token-ramp/ramp-go/ramptest"
 	"github.com/token-ramp/ramp-go/ramptest/control"
@@ -285,16 +283,11 @@ func (m mode) play(t *testing.T, seed uint64, sum *tally) (problems []string) {
 	b := &bank{owns: map[string]int64{"alice": 1 << 60, "bob": 1 << 60}, entries: make(map[uuid.UUID]*bankEntry),
 		expired: make(map[string]bool),
 		hold:    m.hold, late: m.late, random: random}
-	signer, err := ramp.NewKeySigner("0x1234567890abcdef1234567890abcdef1234567890abcdef1234567890abcdef")
-	require.NoError(t, err)
-	handler := must.Get(ownledger.Handler(ramp.HandlerConfig{Terms: anyTerms, Key: wayKey(t), Signer: signer,
-		Logger: ramptest.Logger(t)}, b))(t)
 	test := &judged{TB: t}
-	service := ramptest.Start(test, ramptest.Config{PerOrder: true, Key: wayKey(t), Validator: signer.Address(),
-		Wallet: walletsOf(t), Handler: b.serve(handler), NoThief: true, Incomplete: true})
-	client, err := ramp.NewClient(ramp.ClientConfig{URL: service.URL(), Key: wayKey(t), HTTPClient: service.Client(),
-		Retries: -1})
-	require.NoError(t, err)
+	joined := newCounterOf(test, b, func(c *ramptest.Config) {
+		c.Wallet, c.Handler = walletsOf(t), b.serve(c.Handler)
+	})
+	service, client := joined.service, joined.client
 
 	var mu sync.Mutex // of random and what follows
 	chance := func(p float64) bool {

@@ -30,6 +30,7 @@ type shop struct {
 	also    map[string]int64 // what each call of a path moves besides, which is wrong
 	orders  map[uuid.UUID]*ramp.ValidateRequest
 	done    map[uuid.UUID]bool
+	reject  error          // of each validate call
 	results []*ramp.Result // each call of Result
 	answers []error        // of the next calls of Result, before anything is done
 }
@@ -60,6 +61,9 @@ func (g *shop) Validate(_ context.Context, _ ramp.Session, r *ramp.ValidateReque
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.gold += g.also[ramp.PathValidate]
+	if g.reject != nil {
+		return g.reject
+	}
 	if known := g.orders[r.UUID]; known != nil {
 		if known.Digest != r.Digest {
 			return ramp.Reject("INVALID_MESSAGE")

@@ -2,7 +2,6 @@ package ramptest_test
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -12,7 +11,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -28,35 +26,13 @@ import (
 	"github.com/token-ramp/ramp-go/ramptest/control"
 )
 
-// game approves everything and counts.
-type game struct {
-	mu      sync.Mutex
-	reject  error
-	results []*ramp.Result
-}
-
-func (g *game) Authenticate(context.Context, ramp.Session) error { return nil }
-
-func (g *game) Assets(context.Context, ramp.Session) (*ramp.Player, error) {
-	return &ramp.Player{PlayerID: "player-1", Assets: []ramp.Asset{{ID: "item_gold", Balance: ramp.NewAmount(7)}}}, nil
-}
-
-func (g *game) Validate(context.Context, ramp.Session, *ramp.ValidateRequest) error { return g.reject }
-
-func (g *game) Result(_ context.Context, _ ramp.Session, r *ramp.Result) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.results = append(g.results, r)
-	return nil
-}
-
-// newStub joins a game that approves everything, and a service, over HTTP.
-func newStub(t *testing.T, options ...func(*ramptest.Config)) (*counter, *game) {
+// newStub joins a shop and a service that knows its project, over HTTP. Nobody audits it.
+func newStub(t *testing.T, options ...func(*ramptest.Config)) (*counter, *shop) {
 	t.Helper()
-	g := &game{}
-	return newCounterOf(t, g, append(options, served(t), auditOff, func(c *ramptest.Config) {
+	c := newCounter(t, append(options, served(t), auditOff, func(c *ramptest.Config) {
 		c.ProjectID, c.Networks = "project-1", map[ramp.Network]uint64{ramp.Testnet: 7002}
-	})...), g
+	})...)
+	return c, c.shop
 }
 
 func request() ramp.InitializeRequest {
@@ -180,7 +156,7 @@ func TestARedirectIsNotFollowed(t *testing.T) {
 func TestAMintIsDrivenFromAssetsToResult(t *testing.T) {
 	c, game := newStub(t)
 	player := must.Get(c.service.Assets(t.Context(), c.session))(t)
-	assert.Equal(t, "7", player.Assets[0].Balance.String())
+	assert.Equal(t, "1000", player.Assets[0].Balance.String())
 
 	order := must.Get(c.service.Mint(t.Context(), c.initialize(t), c.session, ramp.NewAmount(1)))(t)
 	assert.Equal(t, order.Request.UserSig, order.Approval.UserSig)
@@ -373,8 +349,8 @@ func TestAnAnswerThatBreaksTheInterfaceIsFound(t *testing.T) {
 		{"V1", assets, `"v1"`, `"V1"`, 0, "data.v1.assets"},
 		{"ID", assets, `"id"`, `"ID"`, 0, "has no id"},
 		{"validatorsig", mint, `"validatorSig"`, `"validatorsig"`, 0, "no signature"},
-		{"a balance that is a number", assets, `"7"`, `7`, 0, "a balance is a decimal string"},
-		{"a balance below 0", assets, `"7"`, `"-7"`, 0, "balance below 0"},
+		{"a balance that is a number", assets, `"1000"`, `1000`, 0, "a balance is a decimal string"},
+		{"a balance below 0", assets, `"1000"`, `"-1000"`, 0, "balance below 0"},
 		{"null for data", mint, `"data":{`, `"data":null,"x":{`, 0, "data.validatorSig"},
 		{"another userSig", mint, `"userSig":"0x`, `"userSig":"0xff`, 0, "not user_sig as it was sent"},
 		{"a short validatorSig", mint, `"validatorSig":"0x`, `"validatorSig":"`, 0, "not 65 bytes"},
