@@ -67,11 +67,16 @@ func (m *amountMatcher) belongs(e *ChainEvent, o *ramp.Order) (may, seemed bool)
 		!common.IsHexAddress(o.UserAddress) || o.AcceptedAt.After(e.Time.Add(skew)) || shareOf(t, e) == nil {
 		return false, false
 	}
-	_, undone := m.undone[o.UUID]
-	if o.State == ramp.OrderSucceeded && o.TxHash != "" && !undone && o.FinishedAt.Before(m.to) {
+	if m.hasEnded(o) {
 		return false, m.within(o.FinishedAt)
 	}
 	return true, false
+}
+
+// hasEnded reports whether an order has succeeded by a transaction of its own.
+func (m *amountMatcher) hasEnded(o *ramp.Order) bool {
+	_, undone := m.undone[o.UUID]
+	return o.State == ramp.OrderSucceeded && o.TxHash != "" && !undone && o.FinishedAt.Before(m.to)
 }
 
 // undone is an order that succeeded by a transaction that is not on the chain, or that failed.
@@ -105,16 +110,12 @@ func (m *amountMatcher) add(events []candidate) {
 }
 
 // unordered reports the events of a transaction to which no order belongs, except for
-// those that can be the fee of an order to which another one of them may belong. Each token
+// those that can be the fees of orders to which others of them may belong. Each token
 // and direction is a finding, so that none hides behind another.
 func (m *amountMatcher) unordered(events []candidate) {
 	orphans, ahead := map[totalKey][]ChainEvent{}, map[totalKey][]ramp.Order{}
 	relevant := false
-	for _, e := range events {
-		if len(e.orders) > 0 ||
-			slices.ContainsFunc(events, func(main candidate) bool { return m.isFee(&e.ChainEvent, &main) }) {
-			continue
-		}
+	for _, e := range m.orphans(events) {
 		key := totalKey{"", e.Token, e.Direction}
 		orphans[key], ahead[key] = append(orphans[key], e.ChainEvent), append(ahead[key], e.ahead...)
 		for _, o := range e.ahead {
@@ -133,15 +134,35 @@ func (m *amountMatcher) unordered(events []candidate) {
 	}
 }
 
-// isFee reports whether an event can be the fee of an order that minted another event of
-// its transaction: together, no more is minted than was ordered.
-func (m *amountMatcher) isFee(e *ChainEvent, main *candidate) bool {
-	both := new(big.Int).Add(e.units, main.units)
-	return e.Direction == ramp.Mint && main.Direction == ramp.Mint && e.Token == main.Token &&
-		slices.ContainsFunc(main.orders, func(o ramp.Order) bool {
-			t := m.catalog.Order(o)
-			return t.Units != nil && both.Cmp(t.Units) <= 0
-		})
+// orphans returns the events of a transaction to which no order belongs, and which cannot be the fees of
+// orders that minted others of them: together, no more is minted than was ordered.
+func (m *amountMatcher) orphans(events []candidate) (orphans []candidate) {
+	fees := map[common.Address]*big.Int{} // at most, by token
+	for _, e := range events {
+		fee := new(big.Int)
+		for _, o := range e.orders {
+			if t := m.catalog.Order(o); e.Direction == ramp.Mint && t.Units != nil {
+				if most := new(big.Int).Sub(t.Units, e.units); most.Cmp(fee) > 0 {
+					fee = most
+				}
+			}
+		}
+		if sum := fees[e.Token]; sum != nil {
+			fee.Add(fee, sum)
+		}
+		fees[e.Token] = fee
+	}
+	for _, e := range events {
+		left := fees[e.Token]
+		switch {
+		case len(e.orders) > 0:
+		case e.Direction == ramp.Mint && e.units.Cmp(left) <= 0:
+			left.Sub(left, e.units)
+		default:
+			orphans = append(orphans, e)
+		}
+	}
+	return orphans
 }
 
 // resolve judges the candidates, together with the orders that wait and those without a

@@ -9,6 +9,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/token-ramp/ramp-go"
+	"github.com/token-ramp/ramp-go/internal/catalog"
 	"github.com/token-ramp/ramp-go/internal/orderlist"
 )
 
@@ -26,11 +27,15 @@ func (c *comparison) matchUnclaimed(ctx context.Context) error {
 			c.byTransaction.pair(c.catalog.Order(stored), transaction) // which an order has lost that waits
 		case err == nil && c.scope.Check(&stored) == nil && stored.State == ramp.OrderSucceeded:
 			// its own part is judged with it, now or later
-			rest, err := c.candidatesOf(ctx, restOf(c.catalog.Order(stored), transaction))
+			own, rest := takeOf(c.catalog.Order(stored), transaction)
+			if own == nil {
+				continue
+			}
+			events, err := c.candidatesOf(ctx, rest)
 			if err != nil {
 				return err
 			}
-			c.byAmount.add(slices.DeleteFunc(rest, func(e candidate) bool { return len(e.orders) == 0 }))
+			c.byAmount.add(slices.DeleteFunc(events, func(e candidate) bool { return len(e.orders) == 0 }))
 		case err == nil: // of another project, or judged with the order
 		case !errors.Is(err, ramp.ErrOrderUnknown):
 			return err
@@ -52,8 +57,11 @@ func (c *comparison) matchUnclaimed(ctx context.Context) error {
 // here that wait and that it fits learn of it. What the journal says comes first.
 func (c *comparison) isElsewhere(ctx context.Context, transaction []ChainEvent) (bool, error) {
 	claims, hash := orderlist.ClaimsOf(c.config.Store), transaction[0].TxHash
-	if claims == nil || len(c.findings.journal.ordersOf[hash]) > 0 {
+	if claims == nil {
 		return false, nil
+	}
+	if kept, err := c.keptOrders(ctx, hash); err != nil || len(kept) > 0 {
+		return false, err
 	}
 	claimed, err := claims.Claimed(ctx, hash)
 	if err != nil || len(claimed) == 0 {
@@ -83,24 +91,57 @@ func (c *comparison) isElsewhere(ctx context.Context, transaction []ChainEvent) 
 }
 
 // addRest adds the candidates of what a transaction has moved for other orders than the one that it ended,
-// and reports true, if each of these events fits an order.
-func (c *comparison) addRest(ctx context.Context, rest []ChainEvent) (bool, error) {
+// whose own event is given, and reports true, if each of these events fits an order, or is a fee.
+func (c *comparison) addRest(
+	ctx context.Context, o *catalog.Order, own *ChainEvent, rest []ChainEvent,
+) (bool, error) {
 	events, err := c.candidatesOf(ctx, rest)
-	if err != nil || slices.ContainsFunc(events, func(e candidate) bool { return len(e.orders) == 0 }) {
+	if err != nil {
 		return false, err
 	}
-	c.byAmount.add(events)
+	all := append(slices.Clone(events), candidate{ChainEvent: *own, orders: []ramp.Order{o.Order}})
+	if len(c.byAmount.orphans(all)) > 0 {
+		return false, nil
+	}
+	c.byAmount.add(slices.DeleteFunc(events, func(e candidate) bool { return len(e.orders) == 0 }))
 	return true, nil
 }
 
-// keptOrders returns the orders that belong to a transaction as the journal says.
+// splitByJournal splits what a transaction moved at once for several orders, if the journal says which ones
+// these are: each has its share.
+func (c *comparison) splitByJournal(ctx context.Context, transaction []ChainEvent) error {
+	hash := transaction[0].TxHash
+	kept, err := c.keptOrders(ctx, hash)
+	if err != nil || len(kept) == 0 {
+		return err
+	}
+	stored, err := c.config.Store.OrderByTransaction(ctx, hash)
+	switch {
+	case err == nil:
+		isStored := func(o ramp.Order) bool { return o.UUID == stored.UUID }
+		kept = append(slices.DeleteFunc(kept, isStored), stored)
+	case !errors.Is(err, ramp.ErrOrderUnknown):
+		return err
+	}
+	orders := make([]*catalog.Order, len(kept))
+	for i, o := range kept {
+		orders[i] = c.catalog.Order(o)
+	}
+	for i := range transaction {
+		transaction[i].splitFor(orders)
+	}
+	return nil
+}
+
+// keptOrders returns the orders that belong to a transaction as the journal says, without those that another
+// one has ended since: a person was about to end them with this one, and their own result came.
 func (c *comparison) keptOrders(ctx context.Context, hash common.Hash) (orders []ramp.Order, err error) {
 	for _, id := range c.findings.journal.ordersOf[hash] {
 		order, err := c.config.Store.Order(ctx, id)
 		switch {
-		case err == nil:
+		case err == nil && !c.byAmount.hasEnded(&order):
 			orders = append(orders, order)
-		case !errors.Is(err, ramp.ErrOrderUnknown): // it was deleted
+		case err != nil && !errors.Is(err, ramp.ErrOrderUnknown): // it was deleted
 			return nil, err
 		}
 	}
@@ -130,11 +171,11 @@ func (c *comparison) candidatesOf(
 	if err != nil {
 		return nil, err
 	}
-	rest := slices.Clone(transaction)
+	rest := transaction
 	for _, o := range kept {
-		if own, share := ownOf(c.catalog.Order(o), rest); share != nil {
-			events = append(events, candidate{ChainEvent: rest[own], orders: []ramp.Order{o}})
-			rest = slices.Delete(rest, own, own+1)
+		own, others := takeOf(c.catalog.Order(o), rest)
+		if rest = others; own != nil {
+			events = append(events, candidate{ChainEvent: *own, orders: []ramp.Order{o}})
 		}
 	}
 	for _, e := range rest {

@@ -73,6 +73,33 @@ func shareOf(o *catalog.Order, e *ChainEvent) *big.Int {
 	return nil
 }
 
+// splitFor splits an event of one transfer into the shares of those of the orders that it is about, if each
+// has its own. A fee of all of them is in proportion.
+func (e *ChainEvent) splitFor(orders []*catalog.Order) {
+	var of []*catalog.Order
+	sum := new(big.Int)
+	for _, o := range orders {
+		if o.Units != nil && o.Token == e.Token && o.Direction == e.Direction && o.IsUser(e.User) {
+			of = append(of, o)
+			sum.Add(sum, o.Units)
+		}
+	}
+	if e.parts != nil || len(of) < 2 {
+		return
+	}
+	rest, parts := new(big.Int).Set(e.units), make([]*big.Int, len(of))
+	for i, o := range of {
+		parts[i] = new(big.Int).Mul(e.units, o.Units)
+		if parts[i].Quo(parts[i], sum); i == len(of)-1 {
+			parts[i].Set(rest)
+		}
+		if rest.Sub(rest, parts[i]); !o.Fits(parts[i], e.pieces) {
+			return
+		}
+	}
+	e.parts = parts
+}
+
 // splitBatch returns the transfer that is an order's own, and the other events of its transaction, if the
 // order's user has moved more in it than the order is about: it may have settled several orders of this user.
 func splitBatch(o *catalog.Order, events []ChainEvent) (own *ChainEvent, rest []ChainEvent, ok bool) {
@@ -99,16 +126,16 @@ func splitBatch(o *catalog.Order, events []ChainEvent) (own *ChainEvent, rest []
 	return own, rest, true
 }
 
-// restOf returns what a transaction has moved besides what it has for an order that it ended.
-func restOf(o *catalog.Order, events []ChainEvent) []ChainEvent {
-	if _, rest, ok := splitBatch(o, events); ok {
-		return rest
+// takeOf returns what a transaction has moved for an order, or nil, and what else it has moved.
+func takeOf(o *catalog.Order, events []ChainEvent) (taken *ChainEvent, rest []ChainEvent) {
+	if taken, rest, ok := splitBatch(o, events); ok {
+		return taken, rest
 	}
 	own, share := ownOf(o, events)
 	if share == nil {
-		return nil
+		return nil, events
 	}
-	return slices.Delete(slices.Clone(events), own, own+1)
+	return &events[own], slices.Delete(slices.Clone(events), own, own+1)
 }
 
 // ownOf returns which of the events of its transaction is an order's own, or -1, and how much of it is its

@@ -79,21 +79,24 @@ func newJournal(entries []Entry) *journal {
 		active:        map[subject]*Entry{},
 		transactionOf: map[uuid.UUID]common.Hash{}, ordersOf: map[common.Hash][]uuid.UUID{},
 	}
+	reversed := map[uuid.UUID]bool{}
 	for i := range entries {
-		switch e := &entries[i]; {
-		case e.Reverses != uuid.Nil:
+		if e := &entries[i]; e.Reverses != uuid.Nil {
+			reversed[e.Reverses] = true
+		}
+	}
+	for i := range entries {
+		e := &entries[i]
+		if e.Finding != "" || e.Reverses != uuid.Nil {
 			j.decisions = append(j.decisions, *e)
-			delete(j.active, e.subject())
-			if e.pairs() {
-				j.separate(e.Order)
-			}
-		case e.Finding != "":
-			j.decisions = append(j.decisions, *e)
+		}
+		if e.Reverses != uuid.Nil || reversed[e.ID] { // what else is known stays
+			continue
+		}
+		if e.Finding != "" {
 			j.active[e.subject()] = e
-			if e.pairs() {
-				j.join(e.Order, e.TxHash)
-			}
-		default:
+		}
+		if e.Finding == "" || e.pairs() {
 			j.join(e.Order, e.TxHash)
 		}
 	}
@@ -102,16 +105,10 @@ func newJournal(entries []Entry) *journal {
 
 // join says that an order belongs to a transaction, and to no other.
 func (j *journal) join(order uuid.UUID, transaction common.Hash) {
-	j.separate(order)
+	former := j.transactionOf[order]
+	j.ordersOf[former] = slices.DeleteFunc(j.ordersOf[former], func(id uuid.UUID) bool { return id == order })
 	j.transactionOf[order] = transaction
 	j.ordersOf[transaction] = append(j.ordersOf[transaction], order)
-}
-
-// separate says that nobody knows the transaction of an order.
-func (j *journal) separate(order uuid.UUID) {
-	hash := j.transactionOf[order]
-	delete(j.transactionOf, order)
-	j.ordersOf[hash] = slices.DeleteFunc(j.ordersOf[hash], func(id uuid.UUID) bool { return id == order })
 }
 
 // belongsElsewhere reports whether an order has another transaction, as the journal says.

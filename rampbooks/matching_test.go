@@ -150,7 +150,42 @@ func TestWhatMayBeTheFeeOfAMint(t *testing.T) {
 			candidate{minted(1, 297, noon), []ramp.Order{mintOf(1, 3, noon, ramp.OrderAccepted)}, nil, false}
 		fee.User = gold
 		c.change(&fee, &main)
-		assert.Equal(t, c.want, newMatching(sells(), noon, after(time.Hour)).byAmount.isFee(&fee, &main), name)
+		orphans := newMatching(sells(), noon, after(time.Hour)).byAmount.orphans([]candidate{{ChainEvent: fee}, main})
+		assert.Equal(t, c.want, !slices.ContainsFunc(orphans, func(e candidate) bool { return e.User == gold }), name)
+	}
+	// Nor may two be the fees of one.
+	fee, other := minted(1, 3, noon), minted(1, 2, noon)
+	main := candidate{ChainEvent: minted(1, 297, noon), orders: []ramp.Order{mintOf(1, 3, noon, ramp.OrderAccepted)}}
+	orphans := newMatching(sells(), noon, after(time.Hour)).byAmount.orphans(
+		[]candidate{main, {ChainEvent: other}, {ChainEvent: fee}})
+	assert.Equal(t, []candidate{{ChainEvent: fee}}, orphans)
+}
+
+// A reversal takes back its decision, and nothing that is known otherwise.
+func TestWhatAReversalTakesBack(t *testing.T) {
+	order := uuid.UUID{1}
+	kept := func(n byte) Entry { return Entry{ID: uuid.UUID{2}, Order: order, TxHash: tx(n)} }
+	decision := Entry{ID: uuid.UUID{3}, Finding: Ambiguous, Order: order, TxHash: tx(1)}
+	reversal := decision
+	reversal.ID, reversal.Reverses = uuid.UUID{4}, decision.ID
+	again := decision
+	again.ID = uuid.UUID{5}
+	for name, c := range map[string]struct {
+		entries []Entry
+		want    common.Hash
+	}{
+		"a decision":                       {[]Entry{decision}, tx(1)},
+		"nothing else":                     {[]Entry{decision, reversal}, common.Hash{}},
+		"what was known before":            {[]Entry{kept(2), decision, reversal}, tx(2)},
+		"the order ended in a batch since": {[]Entry{decision, kept(2), reversal}, tx(2)},
+		"it was decided again":             {[]Entry{decision, reversal, again}, tx(1)},
+	} {
+		j := newJournal(c.entries)
+		assert.Equal(t, c.want, j.transactionOf[order], name)
+		for n := range byte(3) {
+			assert.Equal(t, tx(n) == c.want, len(j.ordersOf[tx(n)]) == 1, name)
+		}
+		assert.Equal(t, c.want == tx(1), j.active[decision.subject()] != nil, name)
 	}
 }
 

@@ -39,6 +39,9 @@ func (c *comparison) merge(ctx context.Context) error {
 			return c.checkListed()
 		case o == nil, e != nil && !o.FinishedAt.Before((*e)[0].Time):
 			if now = (*e)[0].Time; !now.Before(begin) && now.Before(c.to) {
+				if err := c.splitByJournal(ctx, *e); err != nil {
+					return err
+				}
 				c.byTransaction.transaction(*e)
 			}
 			events.skip()

@@ -116,6 +116,9 @@ func (c *comparison) checkReceipt(ctx context.Context, o *ramp.Order, receipt *r
 			return err
 		}
 		if len(events) > 0 {
+			if err := c.splitByJournal(ctx, events[0]); err != nil { // of one transaction
+				return err
+			}
 			if block > c.first { // which was read in part
 				c.unlisted = append(c.unlisted, *o)
 			}

@@ -32,6 +32,11 @@ func (c *comparison) matchUnmatched(ctx context.Context) error {
 	older = append(older, kept...)
 	isKnown := func(transaction []ChainEvent) bool { return c.known[transaction[0].TxHash] }
 	older = append(slices.DeleteFunc(older, isKnown), c.older...)
+	for _, transaction := range older {
+		if err := c.splitByJournal(ctx, transaction); err != nil {
+			return err
+		}
+	}
 	c.byTransaction.unclaimed = append(c.byTransaction.unclaimed, older...)
 	if err := c.matchUnclaimed(ctx); err != nil {
 		return err
@@ -95,8 +100,8 @@ func (c *comparison) findShared(ctx context.Context) error {
 func (c *comparison) settleDifferences(ctx context.Context) (lost map[uuid.UUID]bool, err error) {
 	lost = map[uuid.UUID]bool{}
 	for _, d := range c.byTransaction.differing {
-		if _, rest, ok := splitBatch(d.order, d.events); ok {
-			if ok, err = c.addRest(ctx, rest); err != nil {
+		if own, rest, ok := splitBatch(d.order, d.events); ok {
+			if ok, err = c.addRest(ctx, d.order, own, rest); err != nil {
 				return nil, err
 			} else if ok { // it settled several orders
 				continue

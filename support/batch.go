@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/google/uuid"
@@ -33,6 +34,9 @@ func (o *Orders) batchOf(
 			whole = false
 		case err != nil:
 			return nil, false, err
+		case one.State == ramp.OrderSucceeded && one.TxHash != "" &&
+			!strings.EqualFold(one.TxHash, stored.TxHash):
+			// its own result came before it was ended with this one
 		default:
 			ended = append(ended, &one)
 		}

@@ -84,6 +84,11 @@ func mints(hundredths ...int64) (tx rig.Tx) {
 	return tx
 }
 
+// fee returns a transaction in which the account of the fees is minted so many hundredths.
+func fee(hundredths int64) rig.Tx {
+	return rig.Tx{Transfers: []ramp.Transfer{rig.Moved(common.Address{}, common.HexToAddress("0xfee5"), hundredths)}}
+}
+
 // with returns a transaction that does what both do.
 func with(a, b rig.Tx) rig.Tx { return rig.Tx{Transfers: slices.Concat(a.Transfers, b.Transfers)} }
 
@@ -179,7 +184,17 @@ func TestTheOrdersOfABatchClaimTheirTransaction(t *testing.T) {
 			assert.Equal(t, []uuid.UUID{b.orders[0].UUID, b.orders[1].UUID, b.orders[2].UUID}[:i+2], claimed)
 		}
 	}
-	b := newBatch(t, ramp.Burn, []int64{5, 3}, burns(500, 300, 200))
+	b := newBatch(t, ramp.Burn, []int64{5, 3}, burns(500, 300))
+	b.store.Shared = new(rig.Claims)
+	must.Get(b.Finish(t.Context(), b.orders[1].UUID, b.hash, inBatch))(t)
+	for _, deleted := range b.orders {
+		delete(b.store.Orders, deleted.UUID)
+	}
+	books := must.Get(b.Reconcile(t.Context(), rig.Now.Add(-20*time.Hour), time.Time{}))(t)
+	assert.Empty(t, books.Findings)
+	assert.Equal(t, 1, books.Elsewhere)
+
+	b = newBatch(t, ramp.Burn, []int64{5, 3}, burns(500, 300, 200))
 	b.store.Shared = new(rig.Claims)
 	for place, id := range []uuid.UUID{b.orders[0].UUID, uuid.New()} {
 		must.Get(b.store.Shared.Claim(t.Context(), b.hash, place, id))(t)
@@ -310,6 +325,13 @@ func TestTheBooksBelieveTheJournalOfABatch(t *testing.T) {
 			"burn 12, mint 0.98", "burn 6"},
 		"three equal burns": {ramp.Burn, []int64{3, 3, 3}, burns(300, 300, 300), inBatch,
 			"burn 10, mint 0.98", "burn 6"},
+		"mints, and the fees of both": {ramp.Mint, []int64{5, 3}, with(mints(490, 294), fee(16)), inBatch,
+			"burn 1, mint 8.82", "mint 2.94"},
+		"a burn, two mints, and the fees of both": {ramp.Burn, []int64{5, -3, -2},
+			with(with(burns(500), mints(294, 196)), fee(10)), overruled, "burn 6, mint 5.88", "mint 4.9"},
+		"burns in one part": {ramp.Burn, []int64{5, 3, 3}, burns(1100), inBatch, "burn 12, mint 0.98", "burn 6"},
+		"mints in one part, and the fees of both": {ramp.Mint, []int64{5, 3}, with(mints(784), fee(16)), inBatch,
+			"burn 1, mint 8.82", "mint 2.94"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBatch(t, c.direction, c.tokens, c.tx)
@@ -342,4 +364,22 @@ func TestTheBooksBelieveTheJournalOfABatch(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A person was about to end an order with a batch, when the order's own result came. What it would have had is
+// another order's.
+func TestAnOrderThatEndedByAnotherTransactionHasNoPartOfABatch(t *testing.T) {
+	b := newBatch(t, ramp.Burn, []int64{5, 3, 3}, burns(500, 300))
+	require.NoError(t, b.KeepBatch(t.Context(), b.hash, nil, b.orders[1].UUID, "alice", "case 18"))
+	own := burns(300)
+	own.From, own.Payer, own.To = rig.Player, rig.Payer, rig.Vault
+	hash := b.node.Send(rig.Now.Add(-13*time.Hour), own)
+	b.clock = rig.Now.Add(-10 * time.Minute)
+	must.Get(b.Finish(t.Context(), b.orders[1].UUID, hash, against))(t)
+
+	must.Get(b.Finish(t.Context(), b.orders[2].UUID, b.hash, inBatch))(t)
+	b.clock = rig.Now
+	books := must.Get(b.Reconcile(t.Context(), rig.Now.Add(-20*time.Hour), time.Time{}))(t)
+	assert.Empty(t, books.Findings)
+	assert.Zero(t, books.Open)
 }
