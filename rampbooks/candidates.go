@@ -160,7 +160,8 @@ func (c *comparison) addCandidates(ctx context.Context, transaction []ChainEvent
 
 // candidatesOf returns the events of a transaction, each with the orders that it may belong to. If the
 // journal says which orders are those of the transaction, each of them has the event that fits it, to which
-// no other order belongs: also if its player is erased, when no address tells.
+// no other order belongs: also if its player is erased, when no address tells. Such an order has one that
+// fits no other, if there is one.
 func (c *comparison) candidatesOf(
 	ctx context.Context, transaction []ChainEvent,
 ) (events []candidate, err error) {
@@ -171,12 +172,39 @@ func (c *comparison) candidatesOf(
 	if err != nil {
 		return nil, err
 	}
-	rest := transaction
-	for _, o := range kept {
-		own, others := takeOf(c.catalog.Order(o), rest)
-		if rest = others; own != nil {
-			events = append(events, candidate{ChainEvent: *own, orders: []ramp.Order{o}})
+	take := func(o *ramp.Order, from *[]ChainEvent) bool {
+		own, rest := takeOf(c.catalog.Order(*o), *from)
+		if *from = rest; own != nil {
+			events = append(events, candidate{ChainEvent: *own, orders: []ramp.Order{*o}})
 		}
+		return own != nil
+	}
+	rest := transaction
+	var erased []ramp.Order
+	for _, o := range kept {
+		if !common.IsHexAddress(o.UserAddress) {
+			erased = append(erased, o)
+			continue
+		}
+		take(&o, &rest)
+	}
+	if len(erased) > 0 {
+		var free, fitting []ChainEvent
+		for _, e := range rest {
+			one, err := c.candidateOf(ctx, e)
+			if err != nil {
+				return nil, err
+			}
+			if len(one.orders) == 0 {
+				free = append(free, e)
+			} else {
+				fitting = append(fitting, e)
+			}
+		}
+		for _, o := range erased {
+			_ = take(&o, &free) || take(&o, &fitting)
+		}
+		rest = slices.Concat(fitting, free)
 	}
 	for _, e := range rest {
 		one, err := c.candidateOf(ctx, e)

@@ -164,3 +164,39 @@ func TestOneOfTwoDecisionsIsStored(t *testing.T) {
 	done.Wait()
 	assert.Len(t, journal.Stored, 1)
 }
+
+// One transaction minted what two players had been given back. One of them is erased, and then the other one: each
+// keeps its own event, which is of as many tokens as the other.
+func TestAnErasedPlayerTakesNoEventOfAnother(t *testing.T) {
+	users := []common.Address{rig.Player, rig.Friend}
+	for first, user := range users {
+		_, store, n := rig.NewOfficeOnNode(t, 1000*time.Hour, rig.Paid)
+		clock, at := rig.Later(), rig.HoursAgo(300)
+		orders, _ := rig.WithJournal(t, store, n, &clock)
+		of := map[string]common.Address{}
+		for _, user := range users {
+			o := rig.Ended(rig.OrderOf(ramp.Mint, 5, at), ramp.OrderAbandoned, common.Hash{}, at.Add(20*time.Hour))
+			o.UserAddress, o.SessionID, o.TxHash, o.Reason = user.Hex(), user.Hex(), "", "alice: case 1"
+			of[o.UUID.String()] = user
+			store.Keep(t, o)
+		}
+		n.Send(at.Add(10*time.Hour), rig.Tx{Transfers: []ramp.Transfer{
+			rig.Moved(common.Address{}, user, 490), rig.Moved(common.Address{}, users[1-first], 490)}})
+		for _, erased := range append([]common.Address{{}}, users...) {
+			must.Get(orders.EraseSession(t.Context(), erased.Hex(), rig.HoursAgo(7*24),
+				support.Decision{Who: "dora", Reason: "case 4"}))(t)
+			for _, hours := range []int{500, 285} { // the transaction is 290 hours old
+				found := map[string]common.Address{}
+				for _, f := range must.Get(orders.Reconcile(t.Context(), rig.HoursAgo(hours), rig.Now))(t).Findings {
+					require.Equal(t, rampbooks.EndedOtherwise, f.Kind)
+					require.Len(t, f.Events, 1)
+					found[f.Orders[0].UUID.String()] = f.Events[0].User
+				}
+				if erased != users[1] {
+					assert.Equal(t, of, found)
+				}
+				assert.Len(t, found, 2)
+			}
+		}
+	}
+}

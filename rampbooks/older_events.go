@@ -17,7 +17,8 @@ import (
 )
 
 // olderOf reads the events of the users of orders that were accepted before the events that
-// were read.
+// were read. If the journal knows a transaction, it is read with what it moved for other users, too: an order
+// of a player who was erased would else have the event of another one.
 func (c *comparison) olderOf(ctx context.Context, orders []ramp.Order) (older [][]ChainEvent, err error) {
 	const perFilter = 100
 	slices.SortFunc(orders, func(a, b ramp.Order) int { return a.AcceptedAt.Compare(b.AcceptedAt) })
@@ -29,6 +30,7 @@ func (c *comparison) olderOf(ctx context.Context, orders []ramp.Order) (older []
 			users, since = append(users, user), append(since, o.AcceptedAt.Add(-skew))
 		}
 	}
+	var kept []common.Hash
 	for part := range slices.Chunk(users, perFilter) {
 		first, err := evidence.LastBlockBefore(ctx, c.chain, since[0], c.final)
 		if err != nil {
@@ -40,36 +42,48 @@ func (c *comparison) olderOf(ctx context.Context, orders []ramp.Order) (older []
 				return nil, err
 			}
 			for _, transaction := range transactions {
-				if transaction[0].Time.Before(c.begin()) {
+				hash := transaction[0].TxHash
+				switch {
+				case !transaction[0].Time.Before(c.begin()):
+				case len(c.findings.journal.ordersOf[hash]) == 0:
 					older = append(older, transaction)
+				case !slices.Contains(kept, hash):
+					kept = append(kept, hash)
 				}
 			}
 		}
 	}
-	return older, nil
+	whole, err := c.readOlder(ctx, kept)
+	return append(older, whole...), err
 }
 
 // keptOlder reads the transactions of orders of erased players that are older than the events that
 // were read.
 func (c *comparison) keptOlder(ctx context.Context, orders []ramp.Order) ([][]ChainEvent, error) {
-	var receipts []*ramp.Receipt
-	var calls []ramp.BatchCall
-	asked := map[common.Hash]bool{}
+	var kept []common.Hash
 	for i := range orders {
-		hash, kept := c.findings.journal.transactionOf[orders[i].UUID]
+		hash, known := c.findings.journal.transactionOf[orders[i].UUID]
 		// olderOf reads those of the others.
-		if kept && !asked[hash] && c.isOld(&orders[i]) && !common.IsHexAddress(orders[i].UserAddress) {
-			asked[hash] = true
-			receipts = append(receipts, new(ramp.Receipt))
-			calls = append(calls, evidence.Call(receipts[len(receipts)-1], "eth_getTransactionReceipt", hash))
+		if known && !slices.Contains(kept, hash) && c.isOld(&orders[i]) &&
+			!common.IsHexAddress(orders[i].UserAddress) {
+			kept = append(kept, hash)
 		}
+	}
+	return c.readOlder(ctx, kept)
+}
+
+// readOlder reads those of some transactions that are older than the events that were read.
+func (c *comparison) readOlder(ctx context.Context, hashes []common.Hash) ([][]ChainEvent, error) {
+	receipts, calls := make([]ramp.Receipt, len(hashes)), make([]ramp.BatchCall, len(hashes))
+	for i, hash := range hashes {
+		calls[i] = evidence.Call(&receipts[i], "eth_getTransactionReceipt", hash)
 	}
 	if err := evidence.AskAll(ctx, c.Reconciler.chain, calls...); err != nil {
 		return nil, err
 	}
 	var logs []ramp.Log
-	for _, receipt := range receipts {
-		logs = append(logs, receipt.Logs...)
+	for i := range receipts {
+		logs = append(logs, receipts[i].Logs...)
 	}
 	transactions, err := c.reader.transactions(ctx, logs)
 	return slices.DeleteFunc(transactions, func(events []ChainEvent) bool {

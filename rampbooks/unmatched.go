@@ -29,7 +29,12 @@ func (c *comparison) matchUnmatched(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	older = append(older, kept...)
+	read := map[common.Hash]bool{}
+	for _, transaction := range kept {
+		read[transaction[0].TxHash] = true
+	}
+	isKept := func(transaction []ChainEvent) bool { return read[transaction[0].TxHash] }
+	older = append(slices.DeleteFunc(older, isKept), kept...)
 	isKnown := func(transaction []ChainEvent) bool { return c.known[transaction[0].TxHash] }
 	older = append(slices.DeleteFunc(older, isKnown), c.older...)
 	for _, transaction := range older {
