@@ -175,7 +175,7 @@ func TestAnErasedPlayerTakesNoEventOfAnother(t *testing.T) {
 		orders, _ := rig.WithJournal(t, store, n, &clock)
 		of := map[string]common.Address{}
 		for _, user := range users {
-			o := rig.Ended(rig.OrderOf(ramp.Mint, 5, at), ramp.OrderAbandoned, common.Hash{}, at.Add(20*time.Hour))
+			o := rig.Ended(rig.OrderOf(ramp.Mint, 5, at), ramp.OrderAbandoned, common.Hash{}, at.Add(40*time.Hour))
 			o.UserAddress, o.SessionID, o.TxHash, o.Reason = user.Hex(), user.Hex(), "", "alice: case 1"
 			of[o.UUID.String()] = user
 			store.Keep(t, o)
@@ -185,7 +185,7 @@ func TestAnErasedPlayerTakesNoEventOfAnother(t *testing.T) {
 		for _, erased := range append([]common.Address{{}}, users...) {
 			must.Get(orders.EraseSession(t.Context(), erased.Hex(), rig.HoursAgo(7*24),
 				support.Decision{Who: "dora", Reason: "case 4"}))(t)
-			for _, hours := range []int{500, 285} { // the transaction is 290 hours old
+			for _, hours := range []int{500, 270} { // the transaction is 290 hours old
 				found := map[string]common.Address{}
 				for _, f := range must.Get(orders.Reconcile(t.Context(), rig.HoursAgo(hours), rig.Now))(t).Findings {
 					require.Equal(t, rampbooks.EndedOtherwise, f.Kind)
