@@ -42,14 +42,15 @@ type forgotten struct {
 	tx     rig.Tx // of the ramp
 	at     time.Time
 	own    common.Hash
-	right  ramp.Order // another's, which has ended
+	right  ramp.Order    // another's, which has ended
+	since  time.Duration // of the books
 }
 
 // newForgotten returns a game in which nothing is wrong but that a result never came.
 func newForgotten(t *testing.T, d ramp.Direction) *forgotten {
 	t.Helper()
-	f := &forgotten{at: rig.Now.Add(-20 * time.Hour)}
-	_, f.store, f.node = rig.NewOfficeOnNode(t, 100*time.Hour, rig.Paid)
+	f := &forgotten{at: rig.Now.Add(-20 * time.Hour), since: 80 * time.Hour}
+	_, f.store, f.node = rig.NewOfficeOnNode(t, 300*time.Hour, rig.Paid)
 	f.config = rig.Config{
 		Store: f.store, Products: rampbooks.Always(rig.Product), OwnsWallet: ownsWallet,
 		Proof: rig.ProofOn(t, f.node.RPC(t), &rampproof.Config{Payers: []common.Address{rig.Payer},
@@ -181,8 +182,15 @@ func TestWhichOrdersFit(t *testing.T) {
 			f.node.Sent = f.node.Sent[1:]
 		}), false},
 		"so old that orders may be deleted": {is(func(f *forgotten) {
-			f.node.Begin, f.node.Head, f.at = rig.Now.Add(-300*time.Hour), 300*3600, rig.Now.Add(-8*24*time.Hour)
+			f.at, f.since = rig.Now.Add(-8*24*time.Hour), 200*time.Hour
 		}), nil, false},
+		"its transaction has ended an order of another player, too": {is(func(f *forgotten) {
+			f.tx.Transfers = append(f.tx.Transfers, rig.Moved(common.Address{}, rig.Friend, 98))
+		}), func(t *testing.T, f *forgotten) {
+			o := rig.OrderOf(ramp.Mint, 1, f.at)
+			o.UserAddress, o.SessionID = rig.Friend.Hex(), "session-2"
+			f.store.Keep(t, rig.Ended(o, ramp.OrderSucceeded, f.own, f.at.Add(time.Hour)))
+		}, false},
 	} {
 		for _, d := range []ramp.Direction{ramp.Mint, ramp.Burn} {
 			t.Run(name+"/"+string(d), func(t *testing.T) {
@@ -198,7 +206,7 @@ func TestWhichOrdersFit(t *testing.T) {
 					c.after(t, f)
 				}
 				orders := must.Get(rig.NewOffice(f.config))(t)
-				books := must.Get(orders.Reconcile(t.Context(), rig.Now.Add(-80*time.Hour), time.Time{}))(t)
+				books := must.Get(orders.Reconcile(t.Context(), rig.Now.Add(-f.since), time.Time{}))(t)
 				steps := must.Get(orders.FinishFitting(t.Context(), books, scheduler))(t)
 				if !c.fits {
 					assert.Zero(t, books.Fitting)
