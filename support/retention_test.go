@@ -118,3 +118,21 @@ func TestNoTransactionIsBelievedIfTheStoreFails(t *testing.T) {
 		assert.Equal(t, ramp.OrderAccepted, store.Orders[order.UUID].State)
 	}
 }
+
+// Of two orders that were lost, the store has one that is older than the second, and younger than the first.
+func TestOnlyWhatIsYoungerThanWhatWasRetainedIsRestored(t *testing.T) {
+	orders, store, _ := rig.NewOfficeOnNode(t, 365*24*time.Hour, rig.Paid)
+	between := rig.OrderOf(ramp.Mint, 1, rig.HoursAgo(300))
+	between.UserAddress = rig.Stranger.Hex()
+	store.Keep(t, rig.Ended(between, ramp.OrderSucceeded, common.Hash{1, 2}, rig.HoursAgo(299)))
+	first, second := rig.OrderOf(ramp.Mint, 5, rig.HoursAgo(400)), rig.OrderOf(ramp.Mint, 5, rig.HoursAgo(200))
+	for _, lost := range [][]ramp.Order{{first, second}, {second, first}} {
+		var logged []support.Logged
+		for _, o := range lost {
+			logged = append(logged, support.Logged{UUID: o.UUID, Missing: true, State: ramp.OrderSucceeded, Order: &o})
+		}
+		_, err := orders.Restore(t.Context(), logged, alice)
+		assert.ErrorContains(t, err, "order "+first.UUID.String()+": it may have been deleted, and not lost")
+		assert.NotContains(t, err.Error(), "order "+second.UUID.String()+": it may have been deleted")
+	}
+}
