@@ -129,7 +129,7 @@ func TestOnlyWhatIsYoungerThanWhatWasRetainedIsRestored(t *testing.T) {
 	for _, lost := range [][]ramp.Order{{first, second}, {second, first}} {
 		var logged []support.Logged
 		for _, o := range lost {
-			logged = append(logged, support.Logged{UUID: o.UUID, Missing: true, State: ramp.OrderSucceeded, Order: &o})
+			logged = append(logged, support.Logged{UUID: o.UUID, Missing: true, State: ramp.OrderAbandoned, Order: &o})
 		}
 		_, err := orders.Restore(t.Context(), logged, alice)
 		assert.ErrorContains(t, err, "order "+first.UUID.String()+": it may have been deleted, and not lost")
