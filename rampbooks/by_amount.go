@@ -102,9 +102,10 @@ func (m *amountMatcher) mayFit(e *ChainEvent, o *ramp.Order) bool {
 	return may
 }
 
-// add judges the events of a transaction that fit no order, and keeps the others as candidates.
-func (m *amountMatcher) add(events []candidate) {
-	m.unordered(events)
+// add judges the events of a transaction that fit no order, and keeps the others as candidates. beside are
+// those that are judged with their order.
+func (m *amountMatcher) add(events []candidate, beside ...candidate) {
+	m.unordered(slices.Concat(events, beside))
 	m.candidates = append(m.candidates,
 		slices.DeleteFunc(events, func(c candidate) bool { return len(c.orders) == 0 })...)
 }

@@ -27,15 +27,13 @@ func (c *comparison) matchUnclaimed(ctx context.Context) error {
 			c.byTransaction.pair(c.catalog.Order(stored), transaction) // which an order has lost that waits
 		case err == nil && c.scope.Check(&stored) == nil && stored.State == ramp.OrderSucceeded:
 			// its own part is judged with it, now or later
-			own, rest := takeOf(c.catalog.Order(stored), transaction)
-			if own == nil {
-				continue
+			if own, rest := takeOf(c.catalog.Order(stored), transaction); own != nil {
+				events, err := c.candidatesOf(ctx, rest)
+				if err != nil {
+					return err
+				}
+				c.byAmount.add(events, candidate{ChainEvent: *own, orders: []ramp.Order{stored}})
 			}
-			events, err := c.candidatesOf(ctx, rest)
-			if err != nil {
-				return err
-			}
-			c.byAmount.add(slices.DeleteFunc(events, func(e candidate) bool { return len(e.orders) == 0 }))
 		case err == nil: // of another project, or judged with the order
 		case !errors.Is(err, ramp.ErrOrderUnknown):
 			return err
@@ -99,11 +97,11 @@ func (c *comparison) addRest(
 	if err != nil {
 		return false, err
 	}
-	all := append(slices.Clone(events), candidate{ChainEvent: *own, orders: []ramp.Order{o.Order}})
-	if len(c.byAmount.orphans(all)) > 0 {
+	beside := candidate{ChainEvent: *own, orders: []ramp.Order{o.Order}}
+	if len(c.byAmount.orphans(append(slices.Clone(events), beside))) > 0 {
 		return false, nil
 	}
-	c.byAmount.add(slices.DeleteFunc(events, func(e candidate) bool { return len(e.orders) == 0 }))
+	c.byAmount.add(events, beside)
 	return true, nil
 }
 

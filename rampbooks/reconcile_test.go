@@ -338,6 +338,16 @@ func TestWhatOneTransactionMints(t *testing.T) {
 			assert.Equal(t, c.want,
 				kindsOf(must.Get(orders.Reconcile(t.Context(), rig.Now.Add(-3*time.Hour), time.Time{}))(t)), name)
 		}
+		// Its result came in the period after that of the transaction, and the books of both are made later.
+		orders, store, n := rig.NewOfficeOnNode(t, 48*time.Hour, &rampproof.Config{AnyFailure: true})
+		hash := n.Send(rig.HoursAgo(6), rig.Tx{Transfers: c.transfers})
+		store.Keep(t, rig.Ended(rig.OrderOf(ramp.Mint, 5, rig.HoursAgo(7)), ramp.OrderSucceeded, hash, rig.HoursAgo(1)))
+		begin, found := rig.HoursAgo(10), []rampbooks.FindingKind(nil)
+		for _, end := range []time.Time{rig.HoursAgo(3), {}} {
+			found = append(found, kindsOf(must.Get(orders.Reconcile(t.Context(), begin, end))(t))...)
+			begin = end
+		}
+		assert.Equal(t, c.want, found, "%s, in two periods", name)
 	}
 	// A thief with the HMAC key ends an order of their own as failed, by a stolen mint.
 	orders, store, n := rig.NewOfficeOnNode(t, 48*time.Hour, &rampproof.Config{AnyFailure: true})
