@@ -70,9 +70,9 @@ func Advise(r *Report, now time.Time) Advice {
 		doubtful := c.OtherAmount || len(c.AlsoProves) > 0 || c.OtherDeleted ||
 			first(func(other *Candidate) bool { return proves(other) && other.Hash != c.Hash }) != nil
 		if doubtful {
-			return next(NextAskService, c, "More than one transaction, amount or order fits, or one fitted and "+
-				"was deleted. Ask which transaction is the order's, and finish it with that: against the "+
-				"evidence, if it may be another order's.")
+			return next(NextAskService, c, "More than one transaction, amount or order fits, or one fitted "+
+				"and was deleted. Ask which transaction is the order's, and finish it with that: "+
+				"against the evidence, if it may be another order's.")
 		}
 		if refused != "" {
 			return next(NextCorrect, c, "Correct the cause. Then finish the order with this transaction, "+
