@@ -55,7 +55,7 @@ func (c *comparison) markFitting(ctx context.Context, findings []Finding) (n int
 // isOver reports whether no delivery of a result can come for what was done at a time. What
 // ended a week ago may have been deleted or erased since, and so much may be missing then.
 func (c *comparison) isOver(at time.Time) bool {
-	return at.Before(c.to.Add(-maxDelay)) && at.After(c.to.Add(-evidence.MinDeletedAge))
+	return at.Before(c.to.Add(-maxDelay)) && at.After(c.to.Add(-orderlist.MinDeletedAge))
 }
 
 // onlyOrder returns the order that an event fits, if it fits no other one of the user, ended or not.

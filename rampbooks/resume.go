@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/internal/evidence"
+	"github.com/token-ramp/ramp-go/internal/orderlist"
 )
 
 // reconcileSince reconciles from a time, or else from a position, until another time, or else now. Whoever
@@ -60,7 +60,7 @@ func (r *Reconciler) reconcileSince(
 
 // restored reports whether the store lacks the newest order of the last books, or its end.
 func (r *Reconciler) restored(ctx context.Context, last booksEnd) (bool, error) {
-	if last.Newest == uuid.Nil || r.config.Now().Sub(last.NewestEnded) >= evidence.MinDeletedAge {
+	if last.Newest == uuid.Nil || r.config.Now().Sub(last.NewestEnded) >= orderlist.MinDeletedAge {
 		return false, nil
 	}
 	order, err := r.order(ctx, last.Newest)

@@ -17,6 +17,7 @@ import (
 
 	ramp "github.com/token-ramp/ramp-go"
 	"github.com/token-ramp/ramp-go/internal/invalid"
+	"github.com/token-ramp/ramp-go/internal/orderlist"
 	"github.com/token-ramp/ramp-go/internal/storable"
 )
 
@@ -206,10 +207,7 @@ func (s *Store) list(
 	return orders, damaged
 }
 
-const (
-	maxDeleted    = 1000
-	minDeletedAge = 7 * 24 * time.Hour
-)
+const maxDeleted = 1000
 
 // DeleteFinished deletes up to 1,000 orders of a direction that were finished before a
 // time, which must be at least 7 days ago, and returns how many. Call it until that is 0.
@@ -227,7 +225,7 @@ func (s *Store) DeleteFinished(ctx context.Context, d ramp.Direction, before tim
 	if err := cmp.Or(s.made(), s.own.require(), requireDirection(d)); err != nil {
 		return 0, err
 	}
-	if time.Since(before) < minDeletedAge {
+	if time.Since(before) < orderlist.MinDeletedAge {
 		return 0, invalid.Field("before", "must be at least 7 days ago")
 	}
 	ids, err := s.deletable(ctx, d, before)
@@ -280,10 +278,8 @@ func (s *Store) deletable(ctx context.Context, d ramp.Direction, before time.Tim
 
 const erasedPrefix = "erased-" // of the session and the wallet of an order whose player was erased
 
-const clocksDiffer = time.Hour // by less than this, from server to server
-
-// wallets have, for each with an order that waits, when its oldest one was accepted, less clocksDiffer. "" is
-// the oldest of all.
+// wallets have, for each with an order that waits, when its oldest one was accepted, less
+// [orderlist.KeptBefore]. "" is the oldest of all.
 type wallets map[string]time.Time
 
 // since returns from when on a transaction of a wallet could end an order that waits. The wallet of an order
@@ -304,14 +300,15 @@ func (s *Store) waitingWallets(ctx context.Context, d ramp.Direction, before tim
 		waiting, err := s.list(ctx, "waiting orders", maxDeleted,
 			whereWaiting+" AND accepted_at >= $3 AND (accepted_at > $3 OR uuid > $4)"+
 				" ORDER BY accepted_at, uuid",
-			string(d), before.Add(clocksDiffer).UnixMilli(), last.AcceptedAt.UnixMilli(), last.UUID.String())
+			string(d), before.Add(orderlist.KeptBefore).UnixMilli(), last.AcceptedAt.UnixMilli(),
+			last.UUID.String())
 		if err != nil && len(waiting) == 0 { // otherwise it names damaged rows, which have wallets, too
 			return nil, err
 		}
 		for _, last = range waiting {
 			for _, wallet := range []string{strings.ToLower(last.UserAddress), ""} {
 				if _, known := of[wallet]; !known {
-					of[wallet] = last.AcceptedAt.Add(-clocksDiffer)
+					of[wallet] = last.AcceptedAt.Add(-orderlist.KeptBefore)
 				}
 			}
 		}
@@ -335,7 +332,7 @@ func (s *Store) EraseSession(ctx context.Context, sessionID string, before time.
 	var p invalid.Fields
 	problem := storable.Problem(sessionID, storable.MaxText)
 	p.Require(problem == "", "session_id", problem)
-	p.Require(time.Since(before) >= minDeletedAge, "before", "must be at least 7 days ago")
+	p.Require(time.Since(before) >= orderlist.MinDeletedAge, "before", "must be at least 7 days ago")
 	if err := p.Err(); err != nil {
 		return 0, err
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/token-ramp/ramp-go"
-	"github.com/token-ramp/ramp-go/internal/evidence"
 	"github.com/token-ramp/ramp-go/internal/orderlist"
 	"github.com/token-ramp/ramp-go/rampbooks"
 )
@@ -101,15 +100,15 @@ func (r *retention) isSpared(ctx context.Context, order *ramp.Order) (bool, erro
 	}
 	return slices.ContainsFunc(r.traded[wallet], func(other ramp.Order) bool {
 		waited := other.State == ramp.OrderAccepted ||
-			other.FinishedAt.After(order.FinishedAt.Add(evidence.MinDeletedAge))
+			other.FinishedAt.After(order.FinishedAt.Add(orderlist.MinDeletedAge))
 		return waited && other.Direction == r.direction &&
-			!other.AcceptedAt.Add(-evidence.KeptBefore).After(order.FinishedAt)
+			!other.AcceptedAt.Add(-orderlist.KeptBefore).After(order.FinishedAt)
 	}), nil
 }
 
 // endedDeleted reports whether the transaction of a time may have ended an order that was deleted since.
 func (o *Orders) endedDeleted(ctx context.Context, d ramp.Direction, at time.Time) (bool, error) {
-	if at.After(o.config.Now().Add(-evidence.MinDeletedAge)) {
+	if at.After(o.config.Now().Add(-orderlist.MinDeletedAge)) {
 		return false, nil
 	}
 	whole, err := o.retentionOf(d).isWhole(ctx, at.Add(-maxDelay))

@@ -21,11 +21,4 @@ const (
 	// MaxAhead is how much earlier than its order a transaction is looked for: the clock of a server can
 	// be ahead by hours, and that of a chain behind.
 	MaxAhead = 24 * time.Hour
-
-	// MinDeletedAge is the age from which on a store may delete an order that has ended.
-	MinDeletedAge = 7 * 24 * time.Hour
-
-	// KeptBefore is how much earlier than an order that waits one of its wallet may have ended that is not
-	// deleted meanwhile.
-	KeptBefore = time.Hour
 )
